@@ -1,0 +1,1 @@
+"""Dagster pipelines that roll the ledger up into the warehouse."""

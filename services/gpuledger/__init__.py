@@ -1,0 +1,1 @@
+"""Budgets, fair shares and an append-only ledger of GPU time."""

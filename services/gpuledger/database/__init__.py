@@ -1,0 +1,1 @@
+"""PostgreSQL: embedded or yours."""

@@ -1,0 +1,1 @@
+"""The closed set of facts and their CloudEvents envelope."""

@@ -1,0 +1,1 @@
+"""Poll, validate, append: one transaction per batch and book."""

@@ -1,0 +1,1 @@
+"""Pure vocabulary: amounts, intervals, calendars, accounts. Standard library only."""

@@ -1,0 +1,96 @@
+"""The organisation's days and periods: where intervals are cut, daylight saving included."""
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from gpuledger.kernel.clock import instant, seconds
+from gpuledger.kernel.errors import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of an interval that lies in one day of the organisation's zone."""
+
+    day: dt.date
+    start_s: int
+    end_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Days and monthly periods in one time zone.
+
+    Args:
+        timezone: An IANA name such as ``UTC`` or ``Europe/Berlin``.
+    """
+
+    timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        """Refuse a zone that the time-zone data does not know."""
+        _zone(self.timezone)
+
+    def day_of(self, at_s: int) -> dt.date:
+        """Return the organisation's day that holds the instant."""
+        return instant(at_s).astimezone(_zone(self.timezone)).date()
+
+    def day_start_s(self, day: dt.date) -> int:
+        """Return the first instant of the day, in seconds since the epoch."""
+        return _day_start_s(self.timezone, day)
+
+    def period_of(self, day: dt.date) -> str:
+        """Return the key of the month that holds the day, such as ``2017-10``."""
+        return f"{day.year:04d}-{day.month:02d}"
+
+    def period_bounds_s(self, period: str) -> tuple[int, int]:
+        """Return the half-open interval of a period, in seconds since the epoch.
+
+        Raises:
+            Refused: When the period is not of the form ``YYYY-MM``.
+        """
+        try:
+            first = dt.datetime.strptime(period, "%Y-%m").replace(tzinfo=dt.UTC).date()
+        except ValueError as error:
+            raise Refused(f"period {period!r} is not of the form YYYY-MM") from error
+        following = (first + dt.timedelta(days=32)).replace(day=1)
+        return self.day_start_s(first), self.day_start_s(following)
+
+    def periods_between(self, start_s: int, end_s: int) -> list[str]:
+        """Return the keys of the periods that the half-open interval touches, in order."""
+        if end_s <= start_s:
+            return []
+        keys = [self.period_of(self.day_of(start_s))]
+        while (edge := self.period_bounds_s(keys[-1])[1]) < end_s:
+            keys.append(self.period_of(self.day_of(edge)))
+        return keys
+
+    def slices(self, start_s: int, end_s: int) -> Iterator[Slice]:
+        """Cut a half-open interval at the day edges; the slices cover it exactly."""
+        day = self.day_of(start_s)
+        while start_s < end_s:
+            day += dt.timedelta(days=1)
+            edge = min(self.day_start_s(day), end_s)
+            if edge > start_s:
+                yield Slice(day - dt.timedelta(days=1), start_s, edge)
+            start_s = edge
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise Refused(
+            f"time zone {name!r} is not known",
+            hint="use an IANA name such as Europe/Berlin",
+        ) from error
+
+
+@lru_cache(maxsize=65_536)
+def _day_start_s(timezone: str, day: dt.date) -> int:
+    # A zone that skips midnight (some do on DST days) starts its day at the first instant after the gap:
+    # fold=0 maps the missing local time onto that instant.
+    return seconds(dt.datetime.combine(day, dt.time(), tzinfo=_zone(timezone)).astimezone(dt.UTC))

@@ -1,0 +1,44 @@
+"""Time as an argument: the one module that reads the wall clock."""
+
+import datetime as dt
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Anything that can say what time it is."""
+
+    def now(self) -> dt.datetime:
+        """Return the current instant, aware and in UTC."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> dt.datetime:
+        """Return the machine's current instant in UTC."""
+        return dt.datetime.now(dt.UTC)  # noqa: TID251 - this is the Clock that others take
+
+
+class FixedClock:
+    """A clock that stands still until it is set, for tests and replays."""
+
+    def __init__(self, at: dt.datetime) -> None:
+        self.at = at
+
+    def now(self) -> dt.datetime:
+        """Return the instant it was set to."""
+        return self.at
+
+
+def seconds(instant: dt.datetime) -> int:
+    """Return an aware instant as whole seconds since 1970-01-01T00:00:00Z, floored."""
+    return int((instant - EPOCH) // dt.timedelta(seconds=1))
+
+
+def instant(at_s: int) -> dt.datetime:
+    """Return whole seconds since 1970-01-01T00:00:00Z as an aware UTC instant."""
+    return EPOCH + dt.timedelta(seconds=at_s)
+
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

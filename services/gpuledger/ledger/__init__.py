@@ -1,0 +1,1 @@
+"""The append-only book: journal, segments, postings, balances."""

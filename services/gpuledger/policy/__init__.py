@@ -1,0 +1,1 @@
+"""Fair shares: order, issue, decisions; pure at the core."""

@@ -1,0 +1,1 @@
+"""Foreign records become events."""

@@ -1,0 +1,1 @@
+"""Topics over files or Kafka behind one protocol."""

@@ -1,0 +1,118 @@
+"""What a stream is: ordered records per partition, read from a position that the reader keeps.
+
+Two brokers implement it, files and Kafka; one contract suite runs on both. Positions live in the
+ledger's own transaction, never in the broker, so a reader always says where it starts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gpuledger.kernel.errors import Corrupt
+from gpuledger.streams.topics import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A value to publish; equal keys share a partition and keep their order."""
+
+    key: str
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A value that was read, with its place in the stream.
+
+    Args:
+        topic: The topic it was read from.
+        partition: The partition within the topic.
+        position: Its offset (Kafka) or line number counted from 0 (files).
+        value: The bytes exactly as published.
+    """
+
+    topic: Topic
+    partition: int
+    position: int
+    value: bytes
+
+
+class PositionLost(Corrupt):
+    """The stream no longer holds the stored position, or holds a shorter history than was read.
+
+    Raised instead of restarting silently: a truncated or re-created topic would be booked in part.
+    """
+
+
+class Publisher(Protocol):
+    """Writes messages; ``flush`` returns only when all are stored."""
+
+    def publish(self, topic: Topic, messages: Iterable[Message]) -> None:
+        """Queue messages in order.
+
+        Raises:
+            Unavailable: When the broker cannot be reached.
+        """
+        ...
+
+    def flush(self) -> None:
+        """Wait until every queued message is stored.
+
+        Raises:
+            Unavailable: When a message could not be stored.
+        """
+        ...
+
+    def close(self) -> None:
+        """Flush and release the connection."""
+        ...
+
+
+class Subscriber(Protocol):
+    """Reads one topic from given positions."""
+
+    def assign(self, positions: Mapping[int, int]) -> None:
+        """Start at the next position to read of each partition (0 for the beginning).
+
+        Raises:
+            PositionLost: When a position lies outside what the stream still holds.
+            Unavailable: When the broker cannot be reached.
+        """
+        ...
+
+    def poll(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return up to ``limit`` next records, in order per partition; empty after the timeout.
+
+        Raises:
+            PositionLost: When the stream was truncated below the position meanwhile.
+            Unavailable: When the broker cannot be reached.
+        """
+        ...
+
+    def end_positions(self) -> Mapping[int, int]:
+        """Return, for each assigned partition, the position that the next published record will get."""
+        ...
+
+    def close(self) -> None:
+        """Release the connection."""
+        ...
+
+
+class Broker(Protocol):
+    """Opens publishers and subscribers."""
+
+    def ensure_topics(self, topics: Sequence[Topic]) -> None:
+        """Create the topics that do not exist yet."""
+        ...
+
+    def partitions(self, topic: Topic) -> Sequence[int]:
+        """Return the partitions of an existing topic."""
+        ...
+
+    def publisher(self) -> Publisher:
+        """Open a publisher."""
+        ...
+
+    def subscriber(self, topic: Topic) -> Subscriber:
+        """Open a subscriber; nothing is read before ``assign``."""
+        ...
