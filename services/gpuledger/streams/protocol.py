@@ -11,6 +11,9 @@ from typing import Protocol
 from gpuledger.kernel.errors import Corrupt
 from gpuledger.streams.topics import Topic
 
+MAX_VALUE_BYTES = 64 * 1024 * 1024
+"""The largest value that either broker takes; a larger one is refused when it is published."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -45,7 +48,10 @@ class PositionLost(Corrupt):
 
 
 class Publisher(Protocol):
-    """Writes messages; ``flush`` returns only when all are stored."""
+    """Writes messages; ``flush`` returns only when all are stored.
+
+    Delivery is at least once: after ``Unavailable``, publish again all that followed the last flush.
+    """
 
     def publish(self, topic: Topic, messages: Iterable[Message]) -> None:
         """Queue messages in order.

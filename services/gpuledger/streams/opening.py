@@ -1,0 +1,18 @@
+"""Which broker to use, decided once from the settings."""
+
+from gpuledger.settings import Settings
+from gpuledger.streams.files import FileBroker
+from gpuledger.streams.protocol import Broker
+
+
+def open_broker(settings: Settings) -> Broker:
+    """Return Kafka when a bootstrap address is set, else files below the data folder.
+
+    Opening does not connect; the first call does, and raises Unavailable when nobody answers.
+    """
+    if settings.kafka_bootstrap is None:
+        return FileBroker(settings.home / "streams")
+    # The Kafka client takes a tenth of a second to import; without Kafka nobody should wait for it.
+    from gpuledger.streams.kafka import KafkaBroker
+
+    return KafkaBroker(settings.kafka_bootstrap)
