@@ -1,0 +1,37 @@
+"""Alembic environment: one transaction per revision, under an advisory lock and timeouts."""
+
+from alembic import context
+from sqlalchemy import create_engine, pool, text
+
+import gpuledger.ledger.tables
+import gpuledger.warehouse.tables  # noqa: F401 - registers its tables on the metadata
+from gpuledger.database.metadata import METADATA
+
+MIGRATION_LOCK = 6_102_026
+"""Advisory lock that keeps two migrations apart."""
+
+SCHEMAS = {"ledger", "side", "telemetry", "warehouse"}
+
+
+def _ours(name: str | None, kind: str, _parents: object) -> bool:
+    return name in SCHEMAS if kind == "schema" else True
+
+
+engine = create_engine(context.config.attributes["url"], poolclass=pool.NullPool)
+with engine.connect() as connection:
+    connection.execute(text("SET lock_timeout = '10s'"))
+    connection.execute(text("SET statement_timeout = '5min'"))
+    connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": MIGRATION_LOCK})
+    connection.commit()
+    context.configure(
+        connection=connection,
+        target_metadata=METADATA,
+        include_schemas=True,
+        include_name=_ours,
+        compare_type=True,
+        transaction_per_migration=True,
+        version_table_schema="public",
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+    connection.commit()

@@ -1,0 +1,63 @@
+"""Engines and the two kinds of transaction: a reader cannot write, a writer cannot change history."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NewType
+
+import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
+
+from gpuledger.kernel.errors import Unavailable
+
+WRITER_ROLE = "gpuledger_writer"
+"""May INSERT and SELECT in the journal and postings, and maintain the projections."""
+
+Reader = NewType("Reader", sa.Connection)
+"""A connection inside a REPEATABLE READ, READ ONLY transaction: one snapshot."""
+
+Writer = NewType("Writer", sa.Connection)
+"""A connection inside a transaction that runs as the writer role."""
+
+
+def make_engine(url: str) -> sa.Engine:
+    """Return an engine for a SQLAlchemy URL; nothing connects yet."""
+    return sa.create_engine(url, pool_size=5, max_overflow=5, pool_pre_ping=True)
+
+
+@contextmanager
+def reading(engine: sa.Engine) -> Iterator[Reader]:
+    """Open one snapshot for reading.
+
+    Raises:
+        Unavailable: When the database cannot be reached.
+    """
+    with _connected(engine) as connection:
+        # Readers of a repeatable snapshot never see half of a batch.
+        connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        with connection.begin():
+            yield Reader(connection)
+
+
+@contextmanager
+def writing(engine: sa.Engine) -> Iterator[Writer]:
+    """Open one transaction as the writer role; it commits when the block ends without an error.
+
+    Raises:
+        Unavailable: When the database cannot be reached.
+    """
+    with _connected(engine) as connection, connection.begin():
+        connection.exec_driver_sql(f"SET LOCAL ROLE {WRITER_ROLE}")
+        connection.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
+        yield Writer(connection)
+
+
+@contextmanager
+def _connected(engine: sa.Engine) -> Iterator[sa.Connection]:
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except OperationalError as error:
+        raise Unavailable(
+            f"the database cannot be used now: {error.orig}",
+            hint="check GPULEDGER_DATABASE_URL and that PostgreSQL runs, then try again",
+        ) from error

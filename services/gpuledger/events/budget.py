@@ -1,0 +1,100 @@
+"""Facts about the organisation: accounts, shares, grants, periods, and what the policy issued."""
+
+import datetime as dt
+from typing import Any
+
+import msgspec
+
+from gpuledger.events.fields import Count, Name
+
+
+class AccountCreated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An account exists from now on; its id is the path it was created under, for ever."""
+
+    account: Name
+    by: str | None = None
+    reason: str | None = None
+
+
+class OrganisationSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The organisation's zone and period length, as policy data (type ``policy.changed``)."""
+
+    policy: str
+    timezone: str
+    period: str
+    by: str | None = None
+
+
+class ShareSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The account's weight among its siblings from the event's time on."""
+
+    account: Name
+    share: Count
+    reason: str
+    by: str
+
+
+class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """GPU-time was given to an account for a period and cluster.
+
+    Args:
+        account: The receiving leaf.
+        cluster: The cluster whose time it is.
+        period: The budget period, such as ``2017-10``.
+        gpu_ms: The amount, in weighted milli-GPU-seconds.
+        priority: Lots are consumed in order of (priority, expiry, creation).
+        expires_at: When what is left of it expires; the end of the period unless given.
+        rollover: What happens to the rest at the close, as written in the budget file.
+    """
+
+    account: Name
+    cluster: Name
+    period: str
+    gpu_ms: Count
+    reason: str
+    by: str
+    priority: int | None = None
+    expires_at: dt.datetime | None = None
+    rollover: str | None = None
+
+
+class PeriodGrant(msgspec.Struct, frozen=True, kw_only=True):
+    """One default grant of a period's opening."""
+
+    account: Name
+    gpu_ms: Count
+
+
+class PeriodOpened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A period began for a cluster; leaves without an explicit grant get their share of it.
+
+    Args:
+        installed_gpu_ms: Installed capacity integrated over the period.
+        grants: The default grants; they sum to at most ``installed_gpu_ms``.
+        org_seq: The sequence of the ``~org`` book that the shares were read under.
+    """
+
+    cluster: Name
+    period: str
+    installed_gpu_ms: Count
+    grants: list[PeriodGrant]
+    org_seq: int
+
+
+class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One cycle of the policy for one cluster, whole: what it read, what it issued and why.
+
+    Args:
+        cycle: The cycle's id within the cluster.
+        sequences: Vector book -> sequence that the state was read under.
+        config_version: Digest of the policy configuration.
+        input_digest: SHA-256 of the canonical input.
+        record: Allocations and decisions, as ``gpuledger cycle --json`` prints them.
+    """
+
+    cluster: Name
+    cycle: str
+    sequences: dict[str, int]
+    config_version: str
+    input_digest: str
+    record: dict[str, Any]

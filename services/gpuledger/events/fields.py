@@ -1,0 +1,18 @@
+"""Field types that facts share: what a value may be, checked while it is decoded."""
+
+from decimal import Decimal
+from typing import Annotated
+
+import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A whole number that cannot be negative."""
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+"""An identifier: present and of a sane length."""
+
+Positive = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+"""A whole number above zero."""
+
+Percent = Decimal
+"""0 to 100; values outside physical bounds are refused where they are used, with their place."""

@@ -1,0 +1,46 @@
+"""The closed set of facts: which type name is read into which class."""
+
+import msgspec
+
+from gpuledger.events import budget, host, telemetry, workload
+
+Fact = msgspec.Struct
+"""Any of the classes below."""
+
+_FACTS: dict[str, type[Fact]] = {
+    "workload.submitted": workload.Submitted,
+    "workload.started": workload.Started,
+    "workload.resized": workload.Resized,
+    "workload.suspended": workload.Suspended,
+    "workload.resumed": workload.Resumed,
+    "workload.class_changed": workload.ClassChanged,
+    "workload.preempted": workload.Preempted,
+    "workload.requeued": workload.Requeued,
+    "workload.ended": workload.Ended,
+    "host.registered": host.Registered,
+    "host.state_changed": host.StateChanged,
+    "host.retired": host.Retired,
+    "telemetry.sampled": telemetry.Sampled,
+    "account.created": budget.AccountCreated,
+    "policy.changed": budget.OrganisationSet,
+    "budget.share_set": budget.ShareSet,
+    "budget.granted": budget.Granted,
+    "period.opened": budget.PeriodOpened,
+    "allocation.issued": budget.AllocationIssued,
+}
+_NAMES = {fact: name for name, fact in _FACTS.items()}
+
+
+def fact_type(name: str) -> type[Fact] | None:
+    """Return the class that reads a type name, or None when the name is unknown."""
+    return _FACTS.get(name)
+
+
+def name_of(fact: type[Fact]) -> str:
+    """Return the type name of a class of facts."""
+    return _NAMES[fact]
+
+
+def names() -> list[str]:
+    """Return every known type name, sorted."""
+    return sorted(_FACTS)

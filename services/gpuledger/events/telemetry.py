@@ -1,0 +1,49 @@
+"""Measured use of GPUs: one message per host and sampling interval."""
+
+from decimal import Decimal
+
+import msgspec
+
+from gpuledger.events.fields import Name, Percent, Positive
+
+
+class XidSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """An XID error and when the driver reported it (RFC 3339)."""
+
+    code: int
+    at: str
+
+
+class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was measured on one GPU over the interval; what was not measured is absent, never 0.
+
+    Args:
+        uuid: The device.
+        run: The run that held it, as ``workload/run`` of the same cluster.
+        gpu_util: Percent of time in which some kernel ran (the liveness rung).
+        gr_engine_active: Percent, likewise sm_active and tensor_active.
+        memory_mib: Memory in use.
+        power_w: Mean power.
+        energy_mj: Energy over the interval.
+        xid: XID errors reported in the interval.
+    """
+
+    uuid: str
+    run: str | None = None
+    gpu_util: Percent | None = None
+    gr_engine_active: Percent | None = None
+    sm_active: Percent | None = None
+    tensor_active: Percent | None = None
+    memory_mib: Decimal | None = None
+    power_w: Decimal | None = None
+    energy_mj: Decimal | None = None
+    xid: list[XidSeen] | None = None
+
+
+class Sampled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One host's GPUs over ``[time, time + interval_s)``."""
+
+    cluster: Name
+    host: Name
+    interval_s: Positive
+    gpus: list[GpuSample]

@@ -1,0 +1,131 @@
+"""Facts about workloads and their runs. Past tense, frozen; keys as published in docs/events.md."""
+
+import datetime as dt
+from typing import Literal
+
+import msgspec
+
+from gpuledger.events.fields import Count, Name
+
+WorkloadClass = Literal["allocated", "unallocated"]
+
+
+class WorkloadFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What every fact about a workload names.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        workload: The workload's id within the cluster.
+    """
+
+    cluster: Name
+    workload: Name
+
+
+class Submitted(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
+    """A user asked for GPUs.
+
+    Args:
+        account: Path of the account that pays.
+        user: The user's name; the journal keeps a token in its place.
+        gpus_milli: GPUs asked for, in milli-GPU.
+        minimum_runtime_s: The shortest occupancy that makes progress; 0 asks to run unallocated.
+        time_limit_s: The run ends after this long at the latest.
+        priority: Order inside the account, higher first.
+        kind: train, debug, interactive or inference.
+        eligible_at: When it may first start; the time of submission unless given.
+        clusters: Clusters it may run on, first choice first.
+    """
+
+    account: Name
+    user: Name
+    gpus_milli: Count
+    gpu_model: str | None = None
+    minimum_runtime_s: Count | None = None
+    time_limit_s: Count | None = None
+    priority: int | None = None
+    kind: str | None = None
+    resumable: bool | None = None
+    eligible_at: dt.datetime | None = None
+    clusters: list[str] | None = None
+
+
+class Started(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
+    """GPUs were handed over to a run.
+
+    Args:
+        run: The run's id within the workload.
+        attempt: 1 for the first run of the workload.
+        gpus_milli: GPUs occupied, in milli-GPU.
+        hosts: Hosts it runs on, where known.
+        gpu_uuids: The devices, where known.
+        klass: ``allocated`` unless recorded otherwise (key ``class``).
+        account: Overrides the account of the submission.
+        user: Overrides the user of the submission.
+    """
+
+    run: Name
+    attempt: Count
+    gpus_milli: Count
+    hosts: list[str]
+    gpu_model: str | None = None
+    gpu_uuids: list[str] | None = None
+    klass: WorkloadClass | None = msgspec.field(default=None, name="class")
+    account: str | None = None
+    user: str | None = None
+
+
+class RunFact(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
+    """A fact about one run."""
+
+    run: Name
+
+
+class Resized(RunFact, frozen=True, kw_only=True, omit_defaults=True):
+    """The run has another size from now on."""
+
+    gpus_milli: Count
+    hosts: list[str]
+
+
+class Suspended(RunFact, frozen=True, kw_only=True, omit_defaults=True):
+    """The run was suspended; its GPUs stay held and charged."""
+
+
+class Resumed(RunFact, frozen=True, kw_only=True, omit_defaults=True):
+    """The run goes on after a suspension."""
+
+
+class ClassChanged(RunFact, frozen=True, kw_only=True, omit_defaults=True):
+    """The run is of another class from now on (key ``class``)."""
+
+    klass: WorkloadClass = msgspec.field(name="class")
+    reason: str
+
+
+class Stopped(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
+    """Common shape of preempted, requeued and ended.
+
+    Args:
+        run: The run; absent when the workload ended before any run of it started.
+        reason: Why, in the source's own word (a short code, not prose).
+        exit: The source's exit code, where it has one.
+        estimated: The time is the last evidence of life, not the true end.
+    """
+
+    reason: str
+    run: str | None = None
+    exit: str | None = None
+    estimated: bool | None = None
+
+
+class Preempted(Stopped, frozen=True, kw_only=True, omit_defaults=True):
+    """The system took the GPUs back."""
+
+
+class Requeued(Stopped, frozen=True, kw_only=True, omit_defaults=True):
+    """The run ended and the workload waits again."""
+
+
+class Ended(Stopped, frozen=True, kw_only=True, omit_defaults=True):
+    """The run ended (or the workload, when it names no run)."""

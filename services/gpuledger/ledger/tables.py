@@ -1,0 +1,282 @@
+"""The ledger's tables, column by column. Seen by the ledger's own SQL modules and by migrations only.
+
+Append only (triggers refuse change, even by the owner): ``journal``, ``postings``.
+Projections (dropped and rebuilt from the journal at will): everything else in schema ``ledger``.
+Erasable: schema ``side``. Samples: schema ``telemetry``.
+"""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
+
+from gpuledger.database.metadata import METADATA, Instant
+
+Column, Text, BigInteger, Integer = sa.Column, sa.Text, sa.BigInteger, sa.Integer
+
+books = sa.Table(
+    "books",
+    METADATA,
+    Column("book", Text, primary_key=True, comment="cluster, or ~org"),
+    Column("last_seq", BigInteger, nullable=False, comment="sequence of the newest journal row; 0 for none"),
+    Column("head", sa.LargeBinary, nullable=False, comment="row_hash of the newest journal row"),
+    Column("last_recorded_at", Instant, nullable=False),
+    schema="ledger",
+    comment="one row per book; its row lock is the book lock",
+)
+
+journal = sa.Table(
+    "journal",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False, comment="gapless from 1 within the book"),
+    Column("recorded_at", Instant, nullable=False, comment="strictly increasing within the book"),
+    Column("effective_at", Instant, nullable=False, comment="when it happened, whole seconds"),
+    Column("type", Text, nullable=False, comment="event type without prefix and version"),
+    Column("source", Text, nullable=False),
+    Column("event_id", Text, nullable=False),
+    Column("digest", sa.LargeBinary, nullable=False, comment="of the bytes as they arrived (keyed where they name a user)"),
+    Column("workload", Text),
+    Column("run", Text),
+    Column("body", JSON, nullable=False, comment="the fact; users are tokens"),
+    Column("extra_ref", sa.LargeBinary, comment="salted digest of keys kept in side.texts"),
+    Column("row_hash", sa.LargeBinary, nullable=False, comment="SHA-256 over the previous hash, all columns and the postings"),
+    # Serves the identity check of every batch, and look-ups by event id.
+    sa.Index("uq_journal_identity", "book", "event_id", "source", "digest", unique=True),
+    # Serves derive-and-diff: all facts known of a workload.
+    sa.Index("ix_journal_workload", "book", "workload", postgresql_where=sa.text("workload IS NOT NULL")),
+    # Serves "latest cycle", "periods opened", rebuilds of the inventory and the organisation.
+    sa.Index("ix_journal_type", "book", "type", "seq", postgresql_where=sa.text("workload IS NULL")),
+    schema="ledger",
+)
+
+postings = sa.Table(
+    "postings",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False, comment="the journal row that caused it"),
+    Column("n", Integer, primary_key=True, autoincrement=False, comment="from 1 within the journal row"),
+    Column("code", Text, nullable=False, comment="grant, charge, unallocated, ..."),
+    Column("commodity", Text, nullable=False, comment="gpu_ms (physical) or gpu_ms_weighted"),
+    Column("amount", BigInteger, sa.CheckConstraint("amount > 0", name="positive"), nullable=False),
+    Column("debit_pot", Text, nullable=False),
+    Column("debit_account", Text, nullable=False),
+    Column("debit_period", Text, nullable=False),
+    Column("credit_pot", Text, nullable=False),
+    Column("credit_account", Text, nullable=False),
+    Column("credit_period", Text, nullable=False),
+    Column("workload", Text),
+    Column("run", Text),
+    Column("effective_on", sa.Date, nullable=False, comment="day in the organisation's zone"),
+    Column("reverses_seq", BigInteger, comment="the newest journal row whose posting this corrects"),
+    Column("reason", Text, comment="why a correction was posted"),
+    # Serves the "diff" of derive-and-diff: what is posted for a workload.
+    sa.Index("ix_postings_workload", "book", "workload", postgresql_where=sa.text("workload IS NOT NULL")),
+    schema="ledger",
+)
+
+balances = sa.Table(
+    "balances",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("commodity", Text, primary_key=True),
+    Column("account", Text, primary_key=True),
+    Column("period", Text, primary_key=True),
+    Column("pot", Text, primary_key=True),
+    Column("code", Text, primary_key=True, comment="movements of one kind; a pot's balance is the sum over codes"),
+    Column("amount", BigInteger, nullable=False, comment="credits minus debits"),
+    schema="ledger",
+)
+
+segments = sa.Table(
+    "segments",
+    METADATA,
+    Column("id", BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("book", Text, nullable=False),
+    Column("workload", Text, nullable=False),
+    Column("run", Text, nullable=False),
+    Column("account", Text, nullable=False),
+    Column("class", Text, nullable=False, key="klass"),
+    Column("user_token", Text, nullable=False),
+    Column("gpus_milli", BigInteger, nullable=False),
+    Column("gpu_model", Text),
+    Column("hosts", ARRAY(Text), nullable=False),
+    Column("from_at", Instant, nullable=False),
+    Column("to_at", Instant, comment="exclusive; null while the run is open"),
+    Column("estimated", sa.Boolean, nullable=False),
+    Column("since_seq", BigInteger, nullable=False, comment="journal row from which the book says so"),
+    Column("until_seq", BigInteger, comment="journal row from which the book says otherwise"),
+    # Serves reports: the segments of a book that are in force, by time.
+    sa.Index("ix_segments_current", "book", "from_at", postgresql_where=sa.text("until_seq IS NULL")),
+    # Serves derive-and-diff.
+    sa.Index("ix_segments_workload", "book", "workload"),
+    schema="ledger",
+)
+
+waits = sa.Table(
+    "waits",
+    METADATA,
+    Column("id", BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("book", Text, nullable=False),
+    Column("workload", Text, nullable=False),
+    Column("account", Text, nullable=False),
+    Column("gpus_milli", BigInteger, nullable=False),
+    Column("gpu_model", Text),
+    Column("minimum_runtime_s", BigInteger, nullable=False),
+    Column("priority", BigInteger, nullable=False),
+    Column("submitted_at", Instant, nullable=False),
+    Column("from_at", Instant, nullable=False, comment="eligible from here on"),
+    Column("to_at", Instant, comment="exclusive; null while it still waits"),
+    Column("since_seq", BigInteger, nullable=False),
+    Column("until_seq", BigInteger),
+    # Serves the policy's state (who waits at an instant) and the demand roll-up.
+    sa.Index("ix_waits_current", "book", "from_at", postgresql_where=sa.text("until_seq IS NULL")),
+    sa.Index("ix_waits_workload", "book", "workload"),
+    schema="ledger",
+    comment="intervals in which a workload was eligible to run and did not",
+)
+
+hosts = sa.Table(
+    "hosts",
+    METADATA,
+    Column("id", BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("book", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("gpus", BigInteger, nullable=False),
+    Column("gpu_model", Text, nullable=False),
+    Column("state", Text, nullable=False, comment="healthy, unhealthy, maintenance, draining"),
+    Column("from_at", Instant, nullable=False),
+    Column("to_at", Instant),
+    Column("since_seq", BigInteger, nullable=False),
+    Column("until_seq", BigInteger),
+    sa.Index("ix_hosts_host", "book", "host"),
+    schema="ledger",
+    comment="installed GPUs by host and health, as intervals",
+)
+
+accounts = sa.Table(
+    "accounts",
+    METADATA,
+    Column("account", Text, primary_key=True, comment="immutable id: the path it was created under"),
+    Column("path", Text, nullable=False, comment="the path in force"),
+    Column("created_seq", BigInteger, nullable=False),
+    schema="ledger",
+)
+
+shares = sa.Table(
+    "shares",
+    METADATA,
+    Column("account", Text, primary_key=True),
+    Column("from_at", Instant, primary_key=True),
+    Column("share", BigInteger, nullable=False),
+    Column("set_seq", BigInteger, primary_key=True, autoincrement=False, comment="sequence in ~org; the newest of one instant is in force"),
+    schema="ledger",
+)
+
+organisation = sa.Table(
+    "organisation",
+    METADATA,
+    Column("set_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("timezone", Text, nullable=False),
+    Column("period", Text, nullable=False),
+    schema="ledger",
+)
+
+periods = sa.Table(
+    "periods",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("period", Text, primary_key=True),
+    Column("opened_seq", BigInteger, nullable=False),
+    Column("installed_gpu_ms", BigInteger, nullable=False),
+    schema="ledger",
+)
+
+stream_offsets = sa.Table(
+    "stream_offsets",
+    METADATA,
+    Column("consumer", Text, primary_key=True),
+    Column("stream", Text, primary_key=True),
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, nullable=False, comment="next position to read"),
+    Column("epoch", BigInteger, nullable=False, comment="raised by each worker that takes over; older ones are fenced"),
+    schema="ledger",
+)
+
+dead_letters = sa.Table(
+    "dead_letters",
+    METADATA,
+    Column("id", BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("received_at", Instant, nullable=False),
+    Column("stream", Text, nullable=False, comment="topic, or import/SOURCE/CLUSTER"),
+    Column("partition", Integer, nullable=False),
+    Column("position", BigInteger, nullable=False, comment="offset, or line number from 1"),
+    Column("place", Text, nullable=False, comment="where a person finds it: path:line or topic[partition]@offset"),
+    Column("code", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("hint", Text, nullable=False),
+    Column("raw", sa.LargeBinary, nullable=False),
+    Column("raw_digest", sa.LargeBinary, nullable=False),
+    Column("context", JSONB, nullable=False, comment="what a retry needs besides the bytes"),
+    Column("resolved_at", Instant, comment="when a retry read it after all"),
+    sa.Index("uq_dead_letters_place", "stream", "partition", "position", "raw_digest", unique=True),
+    schema="ledger",
+)
+
+outbox = sa.Table(
+    "outbox",
+    METADATA,
+    Column("id", BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("topic", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("value", sa.LargeBinary, nullable=False),
+    Column("published_at", Instant),
+    # Serves the relay: what is still to be published, oldest first.
+    sa.Index("ix_outbox_pending", "id", postgresql_where=sa.text("published_at IS NULL")),
+    schema="ledger",
+)
+
+user_keys = sa.Table(
+    "user_keys",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("key", sa.LargeBinary, nullable=False, comment="random; erasing the row makes the token meaningless"),
+    Column("token", Text, nullable=False, unique=True),
+    schema="side",
+)
+
+texts = sa.Table(
+    "texts",
+    METADATA,
+    Column("ref", sa.LargeBinary, primary_key=True, comment="SHA-256 over salt and body"),
+    Column("salt", sa.LargeBinary, nullable=False),
+    Column("body", sa.LargeBinary, nullable=False),
+    schema="side",
+)
+
+samples = sa.Table(
+    "samples",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("source", Text, primary_key=True),
+    Column("event_id", Text, primary_key=True),
+    schema="telemetry",
+    comment="identities already counted",
+)
+
+buckets = sa.Table(
+    "buckets",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("bucket_at", Instant, primary_key=True, comment="start of five minutes"),
+    Column("gpu", Text, primary_key=True),
+    Column("workload", Text, primary_key=True, comment="empty when no run held the GPU"),
+    Column("run", Text, primary_key=True),
+    Column("rung", Text, primary_key=True, comment="gpu_util, gr_engine_active, sm_active or tensor_active"),
+    Column("sampled_gpu_ms", BigInteger, nullable=False),
+    Column("used_gpu_upms", BigInteger, nullable=False, comment="gpu_ms times parts per million of the rung"),
+    schema="telemetry",
+)
+
+__all__ = [
+    "accounts", "balances", "books", "buckets", "dead_letters", "hosts", "journal", "organisation", "outbox",
+    "periods", "postings", "samples", "segments", "shares", "stream_offsets", "texts", "user_keys", "waits",
+]  # fmt: skip

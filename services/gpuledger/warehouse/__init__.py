@@ -1,0 +1,1 @@
+"""The warehouse: tables that pipelines fill and the API reads."""
