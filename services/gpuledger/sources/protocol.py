@@ -1,0 +1,110 @@
+"""What every source promises: foreign records in, facts or faults out, nothing lost on the way."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from gpuledger.events.envelope import Event
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """What the person who imports says about the records.
+
+    Args:
+        cluster: The cluster they belong to; the source's own default when None.
+        timezone: IANA zone of times without an offset; UTC when None.
+    """
+
+    cluster: str | None = None
+    timezone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """Something odd in a record that was accepted all the same.
+
+    Args:
+        code: A short stable word, such as ``identical-row``.
+        line: The physical line, 1 for the first of the decompressed file.
+        message: What is odd, with its place.
+    """
+
+    code: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """One record, understood.
+
+    Args:
+        line: The physical line, 1 for the first of the decompressed file.
+        events: Each fact with its bytes as they go onto a stream.
+        anomalies: What was odd about the record.
+        bytes_read: Position in the file on disk (compressed), for a progress bar.
+    """
+
+    line: int
+    events: tuple[tuple[Event, bytes], ...]
+    anomalies: tuple[Anomaly, ...] = ()
+    bytes_read: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One record that could not be understood; the others go on.
+
+    Args:
+        line: The physical line, 1 for the first of the decompressed file.
+        code: A short stable word for the kind of fault, such as ``end-before-start``.
+        message: What was wrong, with file, line, field and value.
+        hint: What a person can do about it.
+        raw: The bytes of the record, without its newline.
+        context: What ``Source.retry`` needs besides the bytes; JSON types only.
+        path: The file that the record came from.
+        bytes_read: Position in the file on disk (compressed), for a progress bar.
+    """
+
+    line: int
+    code: str
+    message: str
+    hint: str
+    raw: bytes
+    context: dict[str, object]
+    path: str
+    bytes_read: int = 0
+
+
+class Source(Protocol):
+    """A kind of foreign file."""
+
+    name: str
+    """The word on the command line, such as ``philly``."""
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every record of the file or folder, in order, as facts or as a fault.
+
+        Raises:
+            Refused: When the file is missing or empty, or its header shows that it is of another kind.
+                Nothing of that file was yielded before.
+        """
+        ...
+
+    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
+        """Translate one record again from what its fault kept.
+
+        Raises:
+            BadRecord: When it still cannot be understood.
+        """
+        ...
+
+    def size(self, path: Path) -> int:
+        """Return the bytes on disk that ``read`` will pass through, for a progress bar.
+
+        Raises:
+            Refused: When the path does not exist.
+        """
+        ...
