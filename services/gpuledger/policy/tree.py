@@ -1,0 +1,283 @@
+"""The program tree with its sums: who is whose sibling, and which part of the cluster is whose.
+
+An account's part of the cluster is the product over its path of share / sum of the siblings' shares, kept as
+an exact fraction; the roots are siblings of one another under one virtual root with the empty path.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from gpuledger.kernel.accounts import OWN, SEPARATOR, lineage, parent
+from gpuledger.kernel.apportion import apportion
+from gpuledger.kernel.errors import Refused
+from gpuledger.policy.state import AccountState
+
+ROOT = ""
+"""Path of the virtual root above the roots of the forest."""
+
+PPM = 1_000_000
+NOTHING = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """An account with the sums of everything below it.
+
+    Args:
+        path: The account; empty for the virtual root.
+        share: Weight among the siblings.
+        share_ppm: The share as parts per million of the parent; siblings sum to a million, or are all 0.
+        portion: Exact part of the cluster that the shares give, from 0 to 1.
+        funded: Whether every share on the path is above 0.
+        children: Ordered by path; empty for a leaf.
+        used_gpu_ms: Allocated use in the window plus open holds.
+        held_gpu_ms: The part of it that is open holds.
+        unallocated_gpu_ms: Unallocated use in the window.
+        entitled: Entitlement over the window in gpu_ms, exact.
+        ahead: Entitlement over the protection cap ahead in gpu_ms, exact.
+        demand_milli: GPUs of funded work running or eligible, as given.
+        issuable_milli: The part of the demand that shares above 0 all along the path may be issued.
+        running_milli: GPUs of allocated runs now.
+        oldest_s: When the oldest eligible workload became eligible; None when nothing waits.
+    """
+
+    path: str
+    share: int
+    share_ppm: int
+    portion: Fraction
+    funded: bool
+    children: tuple["Node", ...]
+    used_gpu_ms: int
+    held_gpu_ms: int
+    unallocated_gpu_ms: int
+    entitled: Fraction
+    ahead: Fraction
+    demand_milli: int
+    issuable_milli: int
+    running_milli: int
+    oldest_s: int | None
+
+    @property
+    def entitled_with_ahead(self) -> Fraction:
+        """Denominator of the ratio: entitlement over the window and over the protection cap ahead."""
+        return self.entitled + self.ahead
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The forest under its virtual root.
+
+    Args:
+        root: The virtual root.
+        nodes: Every account by path, the virtual root excluded, ordered by path.
+        healthy_milli: Healthy capacity now.
+    """
+
+    root: Node
+    nodes: Mapping[str, Node]
+    healthy_milli: int
+
+    def leaf_path(self, account: str) -> str:
+        """Return where the work of an account counts: the account itself, or its ``~own`` child."""
+        return own_path(account) if self.nodes[account].children else account
+
+    def leaves(self) -> Iterator[Node]:
+        """Yield the leaves, ordered by path."""
+        return (node for node in self.nodes.values() if not node.children)
+
+    def inner_nodes(self) -> Iterator[Node]:
+        """Yield the virtual root and every account with children, each before its children."""
+        yield self.root
+        yield from (node for node in self.nodes.values() if node.children)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What there is to share.
+
+    Args:
+        healthy_milli: Healthy capacity now.
+        window_gpu_ms: Healthy capacity integrated over the look-back window.
+        ahead_s: How far ahead entitlement is counted (the protection cap).
+    """
+
+    healthy_milli: int
+    window_gpu_ms: int
+    ahead_s: int
+
+
+def own_path(account: str) -> str:
+    """Return the virtual child that holds the work owned by an inner node."""
+    return account + SEPARATOR + OWN
+
+
+def build_tree(
+    accounts: Iterable[AccountState],
+    capacity: Capacity,
+    *,
+    running_milli: Mapping[str, int] | None = None,
+    oldest_s: Mapping[str, int] | None = None,
+) -> Tree:
+    """Build the tree of the accounts, and of those that only run or wait.
+
+    Inner nodes that nobody listed have share 1. A working account that nobody listed has share 0: it is
+    shown, it is issued nothing, and its work goes last. Work of an inner node counts in its ``~own`` child.
+
+    Args:
+        accounts: Listed accounts, each once, in any order.
+        capacity: What there is to share.
+        running_milli: GPUs of allocated runs by the account that owns them.
+        oldest_s: Earliest eligible instant of the waiting work by the account that owns it.
+
+    Raises:
+        Refused: When an account is listed twice.
+    """
+    running_milli = running_milli or {}
+    oldest_s = oldest_s or {}
+    forest = _Forest(accounts, workers={*running_milli, *oldest_s})
+    portions = forest.portions()
+    built: dict[str, Node] = {}
+    for path in sorted(forest.children, key=lambda p: (-_depth(p), p)):
+        children = tuple(built[child] for child in forest.children[path])
+        share_ppm, portion, funded = portions[path]
+        if children or path == ROOT:
+            share = forest.share(path)
+            built[path] = _inner(path, share, share_ppm, portion, funded=funded, children=children)
+            continue
+        state = forest.states[path]
+        explicit = state.entitled_gpu_ms
+        built[path] = Node(
+            path=path,
+            share=state.share,
+            share_ppm=share_ppm,
+            portion=portion,
+            funded=funded,
+            children=(),
+            used_gpu_ms=state.used_gpu_ms,
+            held_gpu_ms=state.held_gpu_ms,
+            unallocated_gpu_ms=state.unallocated_gpu_ms,
+            entitled=portion * capacity.window_gpu_ms if explicit is None else Fraction(explicit),
+            ahead=portion * capacity.healthy_milli * capacity.ahead_s,
+            demand_milli=state.demand_milli,
+            issuable_milli=state.demand_milli if funded else 0,
+            running_milli=sum(running_milli.get(owner, 0) for owner in _owners(path)),
+            oldest_s=min((oldest_s[owner] for owner in _owners(path) if owner in oldest_s), default=None),
+        )
+    root = built.pop(ROOT)
+    return Tree(root, {path: built[path] for path in sorted(built)}, capacity.healthy_milli)
+
+
+def round_exactly(tree: Tree, exact: Mapping[str, Fraction], *, unit: int = 1) -> dict[str, int]:
+    """Round an amount that sums up the tree, so that the rounded amounts sum up it too.
+
+    Every node gets its exact amount rounded down or up to a multiple of ``unit``, hence within one unit of
+    it at any depth. The units left over at a parent go to the children with the largest remainders; ties go
+    to the larger share, then to the earlier path. The root is rounded down.
+
+    Args:
+        tree: The tree.
+        exact: Non-negative amount by path, the virtual root's included; each is its children's sum.
+        unit: The quantum.
+    """
+    rounded = {ROOT: int(exact[ROOT] // unit) * unit}
+    for node in tree.inner_nodes():
+        floors = {child.path: int(exact[child.path] // unit) for child in node.children}
+        left = rounded[node.path] // unit - sum(floors.values())
+        if left:
+            by_remainder = sorted(
+                node.children,
+                key=lambda child: (-(exact[child.path] % unit), -child.share, child.path),
+            )
+            for child in by_remainder[:left]:
+                floors[child.path] += 1
+        rounded.update((path, units * unit) for path, units in floors.items())
+    return rounded
+
+
+class _Forest:
+    """Paths and states, completed: every inner node present, ``~own`` children where they are needed."""
+
+    def __init__(self, accounts: Iterable[AccountState], workers: set[str]) -> None:
+        self.states: dict[str, AccountState] = {}
+        for state in accounts:
+            if state.account in self.states:
+                raise Refused(f"account {state.account!r} is listed twice")
+            self.states[state.account] = state
+        for path in workers - self.states.keys():
+            self.states[path] = AccountState(account=path, share=0)
+        inner = {node for path in self.states for node in lineage(path) if node != path}
+        for path in sorted(inner & self.states.keys()):
+            if path in workers or _works(self.states[path]):
+                self._move_to_own(path)
+        for path in inner - self.states.keys():
+            self.states[path] = AccountState(account=path, share=1)
+        self.children: dict[str, list[str]] = {ROOT: []}
+        for path in sorted(self.states):
+            self.children[path] = []
+        for path in sorted(self.states):
+            self.children[parent(path) or ROOT].append(path)
+
+    def share(self, path: str) -> int:
+        """Return the weight of a node among its siblings; the virtual root has none and counts as 1."""
+        return self.states[path].share if path else 1
+
+    def portions(self) -> dict[str, tuple[int, Fraction, bool]]:
+        """Return share in ppm of the parent, part of the cluster, and funded or not, by path."""
+        found = {ROOT: (PPM, Fraction(1), True)}
+        for path in sorted(self.children, key=_depth):
+            siblings = self.children[path]
+            shares = [self.states[child].share for child in siblings]
+            whole = sum(shares)
+            _, portion, funded = found[path]
+            for child, share, ppm in zip(siblings, shares, apportion(PPM, shares), strict=True):
+                part = portion * Fraction(share, whole) if whole else NOTHING
+                found[child] = (ppm, part, funded and share > 0)
+        return found
+
+    def _move_to_own(self, path: str) -> None:
+        state, own = self.states[path], own_path(path)
+        listed = self.states.get(own, AccountState(account=own, share=0))
+        self.states[own] = replace(
+            listed,
+            used_gpu_ms=listed.used_gpu_ms + state.used_gpu_ms,
+            held_gpu_ms=listed.held_gpu_ms + state.held_gpu_ms,
+            unallocated_gpu_ms=listed.unallocated_gpu_ms + state.unallocated_gpu_ms,
+            demand_milli=listed.demand_milli + state.demand_milli,
+        )
+
+
+def _owners(leaf: str) -> tuple[str, ...]:
+    """Return the accounts whose work counts at the leaf: itself, and its parent for a ``~own`` child."""
+    owner = parent(leaf)
+    return (leaf, owner) if owner is not None and leaf == own_path(owner) else (leaf,)
+
+
+def _works(state: AccountState) -> bool:
+    return bool(state.used_gpu_ms or state.demand_milli or state.unallocated_gpu_ms)
+
+
+def _depth(path: str) -> int:
+    return path.count(SEPARATOR) + 1 if path else 0
+
+
+def _inner(
+    path: str, share: int, share_ppm: int, portion: Fraction, *, funded: bool, children: tuple[Node, ...]
+) -> Node:
+    return Node(
+        path=path,
+        share=share,
+        share_ppm=share_ppm,
+        portion=portion,
+        funded=funded,
+        children=children,
+        used_gpu_ms=sum(child.used_gpu_ms for child in children),
+        held_gpu_ms=sum(child.held_gpu_ms for child in children),
+        unallocated_gpu_ms=sum(child.unallocated_gpu_ms for child in children),
+        entitled=sum((child.entitled for child in children), NOTHING),
+        ahead=sum((child.ahead for child in children), NOTHING),
+        demand_milli=sum(child.demand_milli for child in children),
+        issuable_milli=sum(child.issuable_milli for child in children),
+        running_milli=sum(child.running_milli for child in children),
+        oldest_s=min((child.oldest_s for child in children if child.oldest_s is not None), default=None),
+    )
