@@ -1,0 +1,192 @@
+"""Append a batch of events to one book: the one way into the journal.
+
+Under the book's row lock: drop what is known already, seal each event as a gapless chained row with
+the postings that follow from it (derive-and-diff for workloads), and bring balances and projections
+up to date - all in the caller's transaction, which touches this book only (law 2).
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gpuledger.database.engine import Writer
+from gpuledger.events import budget, workload
+from gpuledger.events.envelope import Event, data_json
+from gpuledger.events.registry import Fact
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock, instant
+from gpuledger.ledger import charges, projections, store
+from gpuledger.ledger.chain import JournalRow, row_hash
+from gpuledger.ledger.charges import Posted, Posting
+from gpuledger.ledger.facts import Known
+from gpuledger.ledger.identity import pseudonymous, store_extra, user_keys
+from gpuledger.ledger.segments import History, derive
+from gpuledger.ledger.store import BookHead
+
+_TICK = dt.timedelta(microseconds=1)
+
+
+@dataclass(slots=True)
+class Appended:
+    """What a batch changed.
+
+    Args:
+        accepted: Ids (source, id) of events that were new.
+        repeated: How many events the book knew already, byte for byte.
+        head: The book's head after the batch.
+    """
+
+    accepted: list[tuple[str, str]] = field(default_factory=list)
+    repeated: int = 0
+    head: BookHead | None = None
+
+
+@dataclass(slots=True)
+class _Workload:
+    facts: list[Known] = field(default_factory=list)
+    posted: dict[charges.Key, Posted] = field(default_factory=dict)
+    known_before: bool = False
+    last_seq: int = 0
+
+
+def append(
+    writer: Writer, book: str, events: Sequence[Event], *, clock: Clock, calendar: Calendar
+) -> Appended:
+    """Append events to a book in the order given; events known already change nothing.
+
+    Raises:
+        Corrupt: When the database refuses what the laws promise.
+    """
+    result = Appended()
+    head = store.lock_book(writer, book)
+    keys = user_keys(writer, events)
+    fresh = _without_repeats(writer, book, [(event, *pseudonymous(event, keys)) for event in events], result)
+    if fresh:
+        head = _Batch(writer, book, head, calendar).run(fresh, clock.now(), result)
+    result.head = head
+    return result
+
+
+def _without_repeats(
+    writer: Writer, book: str, events: Sequence[tuple[Event, Fact, bytes]], result: Appended
+) -> list[tuple[Event, Fact, bytes]]:
+    seen = store.known_identities(writer, book, [event.id for event, _, _ in events])
+    fresh = []
+    for event, fact, digest in events:
+        identity = (event.id, event.source, digest)
+        if identity in seen:
+            result.repeated += 1
+            continue
+        seen.add(identity)
+        result.accepted.append((event.source, event.id))
+        fresh.append((event, fact, digest))
+    return fresh
+
+
+class _Batch:
+    """The state of one batch while its rows are sealed, in order."""
+
+    def __init__(self, writer: Writer, book: str, head: BookHead, calendar: Calendar) -> None:
+        self.writer, self.book, self.head, self.calendar = writer, book, head, calendar
+        self.rows: list[tuple[JournalRow, bytes]] = []
+        self.postings: list[tuple[int, Sequence[Posting]]] = []
+        self.workloads: dict[str, _Workload] = {}
+        self.others: list[projections.Journalled] = []
+
+    def run(
+        self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime, result: Appended
+    ) -> BookHead:
+        """Seal the events and write everything; return the new head."""
+        self._load_workloads([fact for _, fact, _ in events])
+        for event, fact, digest in events:
+            self._seal(event, fact, digest, now)
+        store.write_rows(self.writer, self.rows, self.postings)
+        store.add_to_balances(self.writer, self.book, self.postings)
+        projections.write_histories(self.writer, self.book, self._histories())
+        projections.write_others(self.writer, self.book, self.others)
+        store.write_head(self.writer, self.head)
+        return self.head
+
+    def _load_workloads(self, facts: Sequence[Fact]) -> None:
+        names = {f.workload for f in facts if isinstance(f, workload.WorkloadFact)}
+        self.workloads = {name: _Workload() for name in names}
+        for name, known in store.facts_of(self.writer, self.book, sorted(names)):
+            state = self.workloads[name]
+            state.facts.append(known)
+            state.known_before = True
+        before = sorted(name for name, state in self.workloads.items() if state.known_before)
+        for name, key, posted in store.posted_of(self.writer, self.book, before):
+            self.workloads[name].posted[key] = posted
+
+    def _seal(self, event: Event, fact: Fact, digest: bytes, now: dt.datetime) -> None:
+        seq = self.head.last_seq + 1
+        row = JournalRow(
+            book=self.book,
+            seq=seq,
+            recorded_at=max(now, self.head.last_recorded_at + _TICK),
+            effective_at=instant(event.at_s),
+            type=event.name,
+            source=event.source,
+            event_id=event.id,
+            digest=digest,
+            workload=getattr(fact, "workload", None),
+            run=getattr(fact, "run", None),
+            body=data_json(fact).decode(),
+            extra_ref=store_extra(self.writer, event.extra) if event.extra else None,
+        )
+        postings = self._postings(seq, event, fact, digest)
+        sealed = row_hash(self.head.head, row, postings)
+        self.rows.append((row, sealed))
+        if postings:
+            self.postings.append((seq, postings))
+        self.head = BookHead(self.book, seq, sealed, row.recorded_at)
+
+    def _postings(self, seq: int, event: Event, fact: Fact, digest: bytes) -> Sequence[Posting]:
+        if isinstance(fact, workload.WorkloadFact):
+            state = self.workloads[fact.workload]
+            state.facts.append(Known(fact, event.at_s, event.source, digest))
+            state.last_seq = seq
+            return restate(state.facts, state.posted, self.calendar, fact.workload, event.name, seq)
+        self.others.append(projections.Journalled(seq, event.at_s, fact))
+        return postings_of(fact, self.calendar)
+
+    def _histories(self) -> list[tuple[int, bool, str, History]]:
+        return [
+            (state.last_seq, state.known_before, name, derive(state.facts))
+            for name, state in self.workloads.items()
+        ]
+
+
+def restate(
+    facts: Sequence[Known],
+    posted: dict[charges.Key, Posted],
+    calendar: Calendar,
+    workload_: str,
+    reason: str,
+    seq: int,
+) -> Sequence[Posting]:
+    """Post the difference between what follows from the facts and what stands; update what stands."""
+    want = charges.desired(derive(facts).segments, calendar)
+    if not want and not posted:
+        return ()
+    postings = charges.difference(want, posted, workload=workload_, reason=reason)
+    for key in want.keys() | posted.keys():
+        amount = want.get(key, 0)
+        if key not in posted or posted[key].amount != amount:
+            posted[key] = Posted(amount, seq)
+    return postings
+
+
+def postings_of(fact: Fact, calendar: Calendar) -> Sequence[Posting]:
+    """Return the postings of a fact that is a command: a grant, or the default grants of a period."""
+    grants: Mapping[str, int]
+    if isinstance(fact, budget.Granted):
+        grants = {fact.account: fact.gpu_ms}
+    elif isinstance(fact, budget.PeriodOpened):
+        grants = {grant.account: grant.gpu_ms for grant in fact.grants}
+    else:
+        return ()
+    day = calendar.day_of(calendar.period_bounds_s(fact.period)[0])
+    return [
+        charges.grant(account, fact.period, gpu_ms, day) for account, gpu_ms in sorted(grants.items()) if gpu_ms
+    ]

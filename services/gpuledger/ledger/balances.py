@@ -1,0 +1,144 @@
+"""Balances: what was granted, what it bought, what is left, and who binds it.
+
+available = granted + transferred + credited - expired - charged - held, in weighted units shown as
+gpu_ms. Charges of open runs since the last posting are added on reading, so that a balance never
+waits for a job to end.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage
+from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger import queries
+from gpuledger.ledger.charges import WEIGHTED
+from gpuledger.ledger.copying import driver
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """One account's balance on one cluster for one period; amounts in gpu_ms."""
+
+    account: str
+    cluster: str
+    period: str
+    granted_gpu_ms: int
+    transferred_gpu_ms: int
+    charged_gpu_ms: int
+    held_gpu_ms: int
+    credited_gpu_ms: int
+    expired_gpu_ms: int
+    available_gpu_ms: int
+    unallocated_gpu_ms: int
+    binding_account: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the balance under the published keys, each amount also as GPU-hours."""
+        data: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name in [n for n in data if n.endswith("_gpu_ms")]:
+            data[name.removesuffix("_gpu_ms") + "_gpu_hours"] = str(gpu_hours(data[name]))
+        return data
+
+
+def balances(
+    reader: Reader, cluster: str | None, period: str | None, now_s: int, default: Calendar | None = None
+) -> list[Balance]:
+    """Return the balances of all leaf accounts that have any, by cluster, period and account."""
+    calendar = queries.calendar(reader, default or Calendar())
+    rows = driver(reader).execute(
+        """
+        SELECT book, account, period,
+               coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'grant'), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'transfer'), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE pot = 'spent' AND code = 'charge'), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE pot = 'held'), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE pot = 'credited'), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE pot = 'expired'), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE pot = 'unallocated'), 0)::bigint
+        FROM ledger.balances
+        WHERE commodity = %s AND account <> %s AND (%s::text IS NULL OR book = %s)
+          AND (%s::text IS NULL OR period = %s)
+        GROUP BY book, account, period
+        """,
+        (WEIGHTED, BOOK_POT_ACCOUNT, cluster, cluster, period, period),
+    )
+    sums = {(book, account, key): amounts for book, account, key, *amounts in rows}
+    for (book, account, key, klass), amount in _open_remainder(reader, cluster, now_s, calendar).items():
+        if period is None or key == period:
+            column = 2 if klass == "allocated" else 6
+            sums.setdefault((book, account, key), [0] * 7)[column] += amount * WEIGHT_ONE
+    return [_balance(book, account, key, amounts) for (book, account, key), amounts in sorted(sums.items())]
+
+
+def balance(
+    reader: Reader,
+    account: str,
+    cluster: str | None,
+    period: str | None,
+    now_s: int,
+    default: Calendar | None = None,
+) -> Balance:
+    """Return one account's balance; an inner account is the sum of the leaves below it.
+
+    Without a cluster the account's root names it; without a period the newest one with movements
+    that has begun is taken.
+
+    Raises:
+        NotFound: When the account does not exist, or has no balance there and then.
+    """
+    queries.require_account(reader, account)
+    cluster = cluster or next(lineage(account))
+    below = [
+        b for b in balances(reader, cluster, period, now_s, default)
+        if b.account == account or b.account.startswith(account + "/")
+    ]  # fmt: skip
+    if not below:
+        raise NotFound(
+            f"account {account!r} has no balance on cluster {cluster!r}" + (f" in {period}" if period else ""),
+            hint=f"gpuledger usage --by account --cluster {cluster} shows what was booked",
+        )
+    newest = max(b.period for b in below)
+    parts = [b for b in below if b.period == newest]
+    sums = {
+        f.name: sum(getattr(b, f.name) for b in parts) for f in fields(Balance) if f.name.endswith("_gpu_ms")
+    }
+    return Balance(account=account, cluster=cluster, period=newest, binding_account=account, **sums)
+
+
+def _balance(book: str, account: str, period: str, amounts: list[int]) -> Balance:
+    # Weighted amounts are gpu_ms x per mille; people and programs see gpu_ms, rounded down.
+    granted, transferred, charged, held, credited, expired, unallocated = (a // WEIGHT_ONE for a in amounts)
+    return Balance(
+        account=account,
+        cluster=book,
+        period=period,
+        granted_gpu_ms=granted,
+        transferred_gpu_ms=transferred,
+        charged_gpu_ms=charged,
+        held_gpu_ms=held,
+        credited_gpu_ms=credited,
+        expired_gpu_ms=expired,
+        available_gpu_ms=granted + transferred + credited - expired - charged - held,
+        unallocated_gpu_ms=unallocated,
+        # Leaf grants only, so far: no inner node has a limit of its own that could bind.
+        binding_account=account,
+    )
+
+
+def _open_remainder(
+    reader: Reader, cluster: str | None, now_s: int, calendar: Calendar
+) -> dict[tuple[str, str, str, str], int]:
+    rows = driver(reader).execute(
+        "SELECT book, account, class, gpus_milli, floor(extract(epoch FROM from_at))::bigint FROM ledger.segments"
+        " WHERE until_seq IS NULL AND to_at IS NULL AND (%s::text IS NULL OR book = %s)",
+        (cluster, cluster),
+    )
+    found: dict[tuple[str, str, str, str], int] = {}
+    for book, account, klass, gpus_milli, from_s in rows:
+        for piece in calendar.slices(from_s, now_s):
+            key = (book, account, calendar.period_of(piece.day), klass)
+            found[key] = found.get(key, 0) + gpus_milli * (piece.end_s - piece.start_s)
+    return found

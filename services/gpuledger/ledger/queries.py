@@ -1,0 +1,96 @@
+"""Small reads: what books, accounts and clusters there are, and where each book stands."""
+
+import datetime as dt
+from typing import NamedTuple
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.envelope import ORG_BOOK
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger.copying import driver
+
+
+class BookStatus(NamedTuple):
+    """Where a book stands."""
+
+    book: str
+    rows: int
+    head: str
+    last_recorded_at: dt.datetime
+
+
+def clusters(reader: Reader | Writer) -> list[str]:
+    """Return the clusters that have a book, sorted."""
+    rows = driver(reader).execute("SELECT book FROM ledger.books WHERE book <> %s ORDER BY book", (ORG_BOOK,))
+    return [book for (book,) in rows]
+
+
+def book_heads(reader: Reader) -> list[BookStatus]:
+    """Return every book with its number of rows and its head, sorted by name."""
+    rows = driver(reader).execute(
+        "SELECT book, last_seq, encode(head, 'hex'), last_recorded_at FROM ledger.books ORDER BY book"
+    )
+    return [BookStatus(*row) for row in rows]
+
+
+def sequences(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, int]:
+    """Resolve a recorded time to a vector book -> sequence (law 6); now unless given."""
+    if as_of is None:
+        rows = driver(reader).execute("SELECT book, last_seq FROM ledger.books ORDER BY book")
+    else:
+        rows = driver(reader).execute(
+            "SELECT b.book, coalesce((SELECT max(j.seq) FROM ledger.journal AS j"
+            " WHERE j.book = b.book AND j.recorded_at <= %s), 0) FROM ledger.books AS b ORDER BY b.book",
+            (as_of,),
+        )
+    return dict(rows.fetchall())
+
+
+def dead_letter_count(reader: Reader) -> int:
+    """Return how many dead letters wait for a person."""
+    row = driver(reader).execute("SELECT count(*) FROM ledger.dead_letters WHERE resolved_at IS NULL").fetchone()
+    return int(row[0]) if row else 0
+
+
+def account_paths(reader: Reader | Writer) -> list[str]:
+    """Return the path of every account, sorted."""
+    rows = driver(reader).execute("SELECT path FROM ledger.accounts ORDER BY path")
+    return [path for (path,) in rows]
+
+
+def shares_at(reader: Reader | Writer, at: dt.datetime) -> dict[str, int]:
+    """Return the explicit shares in force at an instant; accounts without one are absent."""
+    rows = driver(reader).execute(
+        "SELECT DISTINCT ON (account) account, share FROM ledger.shares WHERE from_at <= %s"
+        " ORDER BY account, from_at DESC, set_seq DESC",
+        (at,),
+    )
+    return dict(rows.fetchall())
+
+
+def calendar(reader: Reader | Writer, default: Calendar) -> Calendar:
+    """Return the organisation's calendar as the book has it, or the default before it was set."""
+    row = (
+        driver(reader)
+        .execute("SELECT timezone FROM ledger.organisation ORDER BY set_seq DESC LIMIT 1")
+        .fetchone()
+    )
+    return Calendar(row[0]) if row else default
+
+
+def require_account(reader: Reader, account: str) -> None:
+    """Check that an account exists.
+
+    Raises:
+        NotFound: With the nearest names when it does not.
+    """
+    known = account_paths(reader)
+    if account in known or any(path.startswith(account + "/") for path in known):
+        return
+    import difflib
+
+    near = difflib.get_close_matches(account, known, n=3)
+    raise NotFound(
+        f"account {account!r} does not exist",
+        hint=f"did you mean {', '.join(near)}?" if near else "gpuledger usage --by account lists the accounts",
+    )

@@ -1,0 +1,148 @@
+"""The journal's and postings' SQL: what a batch reads before it is sealed, and writes after."""
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.envelope import decode_data
+from gpuledger.kernel.clock import EPOCH, seconds
+from gpuledger.ledger.chain import GENESIS, JournalRow
+from gpuledger.ledger.charges import Key, Posted, Posting
+from gpuledger.ledger.copying import copy_rows, driver
+from gpuledger.ledger.facts import Known
+
+JOURNAL_COLUMNS = (*JournalRow._fields, "row_hash")
+POSTING_COLUMNS = (
+    "book", "seq", "n", "code", "commodity", "amount",
+    "debit_pot", "debit_account", "debit_period", "credit_pot", "credit_account", "credit_period",
+    "workload", "run", "effective_on", "reverses_seq", "reason",
+)  # fmt: skip
+
+
+class BookHead(NamedTuple):
+    """The end of a book's chain."""
+
+    book: str
+    last_seq: int
+    head: bytes
+    last_recorded_at: dt.datetime
+
+
+def lock_book(writer: Writer, book: str) -> BookHead:
+    """Take the book's lock until the transaction ends and return its head; a new book begins at 0."""
+    connection = driver(writer)
+    connection.execute(
+        "INSERT INTO ledger.books (book, last_seq, head, last_recorded_at) VALUES (%s, 0, %s, %s)"
+        " ON CONFLICT (book) DO NOTHING",
+        (book, GENESIS, EPOCH),
+    )
+    row = connection.execute(
+        "SELECT last_seq, head, last_recorded_at FROM ledger.books WHERE book = %s FOR UPDATE", (book,)
+    ).fetchone()
+    assert row is not None  # noqa: S101 - inserted above
+    return BookHead(book, row[0], bytes(row[1]), row[2])
+
+
+def write_head(writer: Writer, head: BookHead) -> None:
+    """Record the new end of the chain."""
+    driver(writer).execute(
+        "UPDATE ledger.books SET last_seq = %s, head = %s, last_recorded_at = %s WHERE book = %s",
+        (head.last_seq, head.head, head.last_recorded_at, head.book),
+    )
+
+
+def known_identities(
+    connection: Reader | Writer, book: str, ids: Sequence[str]
+) -> set[tuple[str, str, bytes]]:
+    """Return (id, source, digest) of the journal's rows that carry one of the ids."""
+    rows = driver(connection).execute(
+        "SELECT event_id, source, digest FROM ledger.journal WHERE book = %s AND event_id = ANY(%s)",
+        (book, list(ids)),
+    )
+    return {(event_id, source, bytes(digest)) for event_id, source, digest in rows}
+
+
+def facts_of(
+    connection: Reader | Writer, book: str, workloads: Sequence[str]
+) -> Iterator[tuple[str, Known]]:
+    """Yield every journalled fact of the workloads, in sequence."""
+    if not workloads:
+        return
+    rows = driver(connection).execute(
+        "SELECT workload, type, body::text, effective_at, source, digest FROM ledger.journal"
+        " WHERE book = %s AND workload = ANY(%s) ORDER BY seq",
+        (book, list(workloads)),
+    )
+    for name, type_, body, effective_at, source, digest in rows:
+        yield name, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest))
+
+
+def posted_of(
+    connection: Reader | Writer, book: str, workloads: Sequence[str]
+) -> Iterator[tuple[str, Key, Posted]]:
+    """Yield the net amounts posted for the workloads."""
+    if not workloads:
+        return
+    rows = driver(connection).execute(
+        """
+        SELECT workload, code, commodity, account, run, effective_on, period, sum(signed), max(seq)
+        FROM (SELECT p.*,
+                     CASE WHEN credit_pot IN ('spent', 'unallocated') THEN amount ELSE -amount END AS signed,
+                     CASE WHEN credit_pot IN ('spent', 'unallocated') THEN credit_account ELSE debit_account END AS account,
+                     CASE WHEN credit_pot IN ('spent', 'unallocated') THEN credit_period ELSE debit_period END AS period
+              FROM ledger.postings AS p
+              WHERE book = %s AND workload = ANY(%s) AND code IN ('charge', 'unallocated')) AS own
+        GROUP BY workload, code, commodity, account, run, effective_on, period
+        """,
+        (book, list(workloads)),
+    )
+    for name, code, commodity, account, run, day, period, amount, seq in rows:
+        yield name, Key(code, commodity, account, run, day, period), Posted(int(amount), seq)
+
+
+def write_rows(
+    writer: Writer,
+    rows: Sequence[tuple[JournalRow, bytes]],
+    postings: Sequence[tuple[int, Sequence[Posting]]],
+) -> None:
+    """Append sealed rows and their postings."""
+    copy_rows(writer, "ledger.journal", JOURNAL_COLUMNS, ((*row, sealed) for row, sealed in rows))
+    if postings:
+        book = rows[0][0].book
+        copy_rows(
+            writer,
+            "ledger.postings",
+            POSTING_COLUMNS,
+            (posting_row(book, seq, n, p) for seq, of in postings for n, p in enumerate(of, 1)),
+        )
+
+
+def posting_row(book: str, seq: int, n: int, posting: Posting) -> tuple[object, ...]:
+    """Return a posting as the columns of its table."""
+    code, commodity, amount, debit, credit, *rest = posting
+    return (book, seq, n, code, commodity, amount, *debit, *credit, *rest)
+
+
+def add_to_balances(writer: Writer, book: str, postings: Sequence[tuple[int, Sequence[Posting]]]) -> None:
+    """Add the postings to the balances, in key order so that two writers never wait in a circle."""
+    deltas: dict[tuple[str, str, str, str, str], int] = {}
+    for _, of in postings:
+        for posting in of:
+            for side, sign in ((posting.debit, -1), (posting.credit, 1)):
+                key = (posting.commodity, side.account, side.period, side.pot, posting.code)
+                deltas[key] = deltas.get(key, 0) + sign * posting.amount
+    if not deltas:
+        return
+    columns = list(zip(*((*key, amount) for key, amount in sorted(deltas.items())), strict=True))
+    driver(writer).execute(
+        """
+        INSERT INTO ledger.balances (book, commodity, account, period, pot, code, amount)
+        SELECT %s, * FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])
+        ON CONFLICT (book, commodity, account, period, pot, code)
+        DO UPDATE SET amount = balances.amount + excluded.amount
+        """,
+        (book, *map(list, columns)),
+    )
+
+

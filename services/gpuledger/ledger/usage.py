@@ -1,0 +1,266 @@
+"""GPU-time used, by whatever people ask: account, month, day, user, class, cluster, host, model.
+
+Physical, both classes. Closed segments count whole within the window; an open run counts up to the
+report's end as *provisional*. ``used`` is the part that the gpu_util rung saw working; ``coverage``
+the part of the assigned time that was sampled at all (law 10: missing is unknown, never zero).
+"""
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, assert_never
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.amounts import gpu_hours
+from gpuledger.kernel.apportion import apportion
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import instant
+from gpuledger.ledger import queries
+from gpuledger.ledger.copying import driver
+
+RUNG = "gpu_util"
+"""The rung of the utilisation ladder that ``used`` stands for: liveness."""
+
+
+class By(StrEnum):
+    """What rows are keyed by."""
+
+    ACCOUNT = "account"
+    MONTH = "month"
+    DAY = "day"
+    USER = "user"
+    CLASS = "class"
+    CLUSTER = "cluster"
+    HOST = "host"
+    MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class UsageQuery:
+    """What is asked.
+
+    Args:
+        by: The key of the rows.
+        cluster: One cluster, or all.
+        from_s: Start of the window, seconds since the epoch; the beginning unless given.
+        to_s: End of the window (exclusive); now unless given.
+        as_of: Recorded time: what the book said then; now unless given.
+    """
+
+    by: By
+    cluster: str | None = None
+    from_s: int | None = None
+    to_s: int | None = None
+    as_of: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """One key's GPU-time."""
+
+    key: str
+    gpu_ms: int
+    used_gpu_ms: int | None
+    coverage: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """The rows and what stands beside them."""
+
+    rows: tuple[UsageRow, ...]
+    total_gpu_ms: int
+    provisional_gpu_ms: int
+    estimated_gpu_ms: int
+    as_of: dt.datetime
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report under the published keys."""
+        return {
+            "rows": [
+                {
+                    "key": row.key,
+                    "gpu_ms": row.gpu_ms,
+                    "gpu_hours": str(gpu_hours(row.gpu_ms)),
+                    "used_gpu_ms": row.used_gpu_ms,
+                    "coverage": None if row.coverage is None else str(row.coverage),
+                }
+                for row in self.rows
+            ],
+            "total_gpu_ms": self.total_gpu_ms,
+            "total_gpu_hours": str(gpu_hours(self.total_gpu_ms)),
+            "provisional_gpu_ms": self.provisional_gpu_ms,
+            "estimated_gpu_ms": self.estimated_gpu_ms,
+            "as_of": self.as_of.isoformat().replace("+00:00", "Z"),
+        }
+
+
+def usage(reader: Reader, query: UsageQuery, now_s: int, default_calendar: Calendar | None = None) -> UsageReport:
+    """Return GPU-time used, keyed as asked, largest key order being the key's own.
+
+    Args:
+        reader: A snapshot.
+        query: What is asked.
+        now_s: The present, seconds since the epoch; open runs count up to here at most.
+        default_calendar: Cuts months and days before the organisation has set its zone.
+    """
+    as_of = query.as_of or instant(now_s)
+    end_s = min(query.to_s if query.to_s is not None else now_s, now_s, int(as_of.timestamp()) + 1)
+    calendar = queries.calendar(reader, default_calendar or Calendar())
+    pieces = _pieces(reader, query, end_s, calendar)
+    used = _used(reader, query, end_s, calendar)
+    rows = []
+    for key in sorted(pieces):
+        gpu_ms, *_ = pieces[key]
+        sampled, upms = used.get(key, (0, 0))
+        # gpu_ms x parts per million, to the nearest gpu_ms, half to even.
+        amount = int((Decimal(upms) / 1_000_000).to_integral_value()) if sampled else None
+        rows.append(UsageRow(key, gpu_ms, amount, _coverage(sampled, gpu_ms)))
+    return UsageReport(
+        rows=tuple(rows),
+        total_gpu_ms=sum(p[0] for p in pieces.values()),
+        provisional_gpu_ms=sum(p[1] for p in pieces.values()),
+        estimated_gpu_ms=sum(p[2] for p in pieces.values()),
+        as_of=as_of,
+    )
+
+
+def _coverage(sampled: int, assigned: int) -> Decimal | None:
+    if not sampled or not assigned:
+        return None
+    return (Decimal(sampled) / assigned).quantize(Decimal("0.0001"))
+
+
+_KEYS = {
+    By.ACCOUNT: "s.account",
+    By.USER: "s.user_token",
+    By.CLASS: "s.class",
+    By.CLUSTER: "s.book",
+    By.MODEL: "coalesce(s.gpu_model, 'unknown')",
+    By.MONTH: "c.key",
+    By.DAY: "c.key",
+    By.HOST: "h.key",
+}
+
+
+def _cuts(query: UsageQuery, span: tuple[int, int], calendar: Calendar) -> list[tuple[str, int, int]]:
+    """Return (key, start, end) of the months or days that the span touches; the organisation's zone."""
+    start_s, end_s = span
+    match query.by:
+        case By.MONTH:
+            return [
+                (period, *calendar.period_bounds_s(period)) for period in calendar.periods_between(start_s, end_s)
+            ]
+        case By.DAY:
+            first, last = calendar.day_of(start_s), calendar.day_of(max(start_s, end_s - 1))
+            days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
+            return [
+                (day.isoformat(), calendar.day_start_s(day), calendar.day_start_s(day + dt.timedelta(days=1)))
+                for day in days
+            ]
+        case By.ACCOUNT | By.USER | By.CLASS | By.CLUSTER | By.MODEL | By.HOST:
+            return [("", start_s, end_s)]
+        case _ as never:
+            assert_never(never)
+
+
+def _span(reader: Reader, query: UsageQuery, end_s: int) -> tuple[int, int]:
+    row = (
+        driver(reader)
+        .execute(
+            "SELECT floor(extract(epoch FROM min(from_at)))::bigint, floor(extract(epoch FROM max(to_at)))::bigint,"
+            " bool_or(to_at IS NULL) FROM ledger.segments WHERE (%s::text IS NULL OR book = %s)",
+            (query.cluster, query.cluster),
+        )
+        .fetchone()
+    )
+    first, last, is_open = row or (None, None, None)
+    start_s = max(first if first is not None else 0, query.from_s if query.from_s is not None else -(2**40))
+    return start_s, end_s if is_open or last is None else min(end_s, last)
+
+
+def _pieces(
+    reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar
+) -> dict[str, tuple[int, int, int]]:
+    """Return key -> (gpu_ms, of it provisional, of it estimated)."""
+    cuts = [c for c in _cuts(query, _span(reader, query, end_s), calendar) if c[2] > c[1]]
+    if not cuts:
+        return {}
+    start_s, stop_s = max(cuts[0][1], query.from_s if query.from_s is not None else cuts[0][1]), end_s
+    keys, starts, ends = (list(column) for column in zip(*cuts, strict=True))
+    starts[0] = max(starts[0], start_s)
+    ends[-1] = min(ends[-1], stop_s)
+    per_host = query.by is By.HOST
+    as_of_sql, as_of_values = _in_force(reader, query)
+    amount = (
+        "s.gpus_milli * (least(coalesce(s.to_s, c.end_s), c.end_s) - greatest(s.from_s, c.start_s))"
+    )
+    sql = f"""
+        WITH c AS (SELECT * FROM unnest(%(keys)s::text[], %(starts)s::bigint[], %(ends)s::bigint[]) AS c (key, start_s, end_s)),
+             s AS (SELECT *, extract(epoch FROM from_at)::bigint AS from_s, extract(epoch FROM to_at)::bigint AS to_s
+                   FROM ledger.segments AS s
+                   WHERE (%(cluster)s::text IS NULL OR s.book = %(cluster)s) AND {as_of_sql})
+        SELECT {'s.hosts' if per_host else _KEYS[query.by]} AS key,
+               sum({amount})::bigint,
+               coalesce(sum({amount}) FILTER (WHERE s.to_s IS NULL), 0)::bigint,
+               coalesce(sum({amount}) FILTER (WHERE s.estimated), 0)::bigint
+        FROM s JOIN c ON s.from_s < c.end_s AND (s.to_s IS NULL OR s.to_s > c.start_s)
+        GROUP BY 1
+    """
+    values = {"keys": keys, "starts": starts, "ends": ends, "cluster": query.cluster, **as_of_values}
+    rows = driver(reader).execute(sql, values).fetchall()
+    return _by_host(rows) if per_host else {key: (a, b, c) for key, a, b, c in rows}
+
+
+def _by_host(rows: Iterable[tuple[list[str], int, int, int]]) -> dict[str, tuple[int, int, int]]:
+    """Spread a run's GPU-time evenly over its hosts, to the unit; runs without hosts are ``unknown``."""
+    found: dict[str, list[int]] = {}
+    for hosts, *amounts in rows:
+        names = sorted(hosts) or ["unknown"]
+        for column, amount in enumerate(amounts):
+            for name, part in zip(names, apportion(amount, [1] * len(names)), strict=True):
+                found.setdefault(name, [0, 0, 0])[column] += part
+    return {name: (a, b, c) for name, (a, b, c) in found.items()}
+
+
+def _in_force(reader: Reader, query: UsageQuery) -> tuple[str, dict[str, object]]:
+    if query.as_of is None:
+        return "s.until_seq IS NULL", {}
+    vector = queries.sequences(reader, query.as_of)
+    clause = (
+        "EXISTS (SELECT 1 FROM unnest(%(books)s::text[], %(seqs)s::bigint[]) AS v (book, seq)"
+        " WHERE v.book = s.book AND s.since_seq <= v.seq AND (s.until_seq IS NULL OR s.until_seq > v.seq))"
+    )
+    return clause, {"books": list(vector), "seqs": list(vector.values())}
+
+
+def _used(
+    reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar
+) -> dict[str, tuple[int, int]]:
+    """Return key -> (sampled gpu_ms, used gpu_ms x 1e6); five-minute buckets that begin in the window."""
+    if query.by is By.HOST:
+        key = "split_part(b.gpu, '/', 1)"
+    elif query.by in (By.MONTH, By.DAY):
+        form = "YYYY-MM" if query.by is By.MONTH else "YYYY-MM-DD"
+        key = f"to_char(b.bucket_at AT TIME ZONE %(timezone)s, '{form}')"
+    else:
+        key = _KEYS[query.by]
+    sql = f"""
+        SELECT {key} AS key, sum(b.sampled_gpu_ms)::bigint, sum(b.used_gpu_upms)::numeric
+        FROM telemetry.buckets AS b
+        JOIN LATERAL (SELECT s.* FROM ledger.segments AS s
+                      WHERE s.book = b.book AND s.workload = b.workload AND s.run = b.run AND s.until_seq IS NULL
+                        AND s.from_at < b.bucket_at + interval '5 minutes'
+                      ORDER BY s.from_at DESC LIMIT 1) AS s ON true
+        WHERE b.rung = %(rung)s AND (%(cluster)s::text IS NULL OR b.book = %(cluster)s)
+          AND b.bucket_at >= to_timestamp(%(start)s) AND b.bucket_at < to_timestamp(%(end)s)
+        GROUP BY 1
+    """
+    start = query.from_s if query.from_s is not None else 0
+    values = {
+        "rung": RUNG, "cluster": query.cluster, "start": start, "end": end_s, "timezone": calendar.timezone,
+    }  # fmt: skip
+    rows = driver(reader).execute(sql, values).fetchall()
+    return {key: (sampled, int(used)) for key, sampled, used in rows}
