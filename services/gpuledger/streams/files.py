@@ -15,8 +15,9 @@ from pathlib import Path
 
 from gpuledger.kernel.errors import NotFound, Refused, Unavailable
 from gpuledger.streams.appending import LineAppender
+from gpuledger.streams.limits import check_size
 from gpuledger.streams.lines import LOST_HINT, LineReader
-from gpuledger.streams.protocol import MAX_VALUE_BYTES, Message, PositionLost, Record
+from gpuledger.streams.protocol import Message, PositionLost, Record
 from gpuledger.streams.topics import Topic
 
 SUFFIX = ".ndjson"
@@ -241,12 +242,7 @@ def _check(topic: Topic, message: Message) -> None:
             f"a message for {topic} with key {message.key!r} holds a line end",
             hint="encode values as one line; JSON without indentation is one",
         )
-    if len(message.value) > MAX_VALUE_BYTES:
-        raise Refused(
-            f"a message for {topic} with key {message.key!r} has {len(message.value)} bytes,"
-            f" more than {MAX_VALUE_BYTES}",
-            hint="store the large part elsewhere and publish where it is",
-        )
+    check_size(topic, message)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -5,17 +5,18 @@ ledger's transaction, and they say where they start.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, errors
 from kafka.partitioner.default import murmur2
 
 from gpuledger.kernel.errors import NotFound, Refused, Unavailable
-from gpuledger.streams.protocol import MAX_VALUE_BYTES, Message, PositionLost, Record
+from gpuledger.streams.limits import MAX_VALUE_BYTES, check_size
+from gpuledger.streams.protocol import Message, PositionLost, Record
 from gpuledger.streams.topics import Topic
 
 _ROOM_BYTES = 1 << 20
@@ -26,13 +27,17 @@ _MAX_RESPONSE_BYTES = 2 * MAX_VALUE_BYTES
 _FETCH_BYTES = 8 << 20
 """How much one request reads ahead. A larger message still arrives, alone."""
 
-_BATCH_BYTES = 1 << 18
+_IDLE_FETCH_MS = 100
+"""How long the broker holds a request for news; anything else we ask it waits behind."""
+
+_BATCH_BYTES = 1 << 20
 _LINGER_MS = 20
 _QUEUE_BYTES = 32 << 20
 """The client queues without bound, so the publisher waits for the broker at this size."""
 
 LOST_HINT = "the topic was truncated or created anew: restore it, or start the reader anew on purpose"
 
+_LOST = (errors.OffsetOutOfRangeError, errors.NoOffsetForPartitionError, errors.LogTruncationError)
 _TOPIC_SETTINGS = {
     # History is deleted by decision, never by the age that happens to be a broker's default.
     "retention.ms": "-1",
@@ -113,48 +118,62 @@ class KafkaBroker:
         """Open a subscriber; nothing is read before ``assign``."""
         return KafkaSubscriber(self, topic)
 
-    def client_settings(self) -> dict[str, Any]:
-        """Return what every client connection has in common."""
-        return {
-            "bootstrap_servers": self._bootstrap.split(","),
-            "client_id": "gpuledger",
-            "bootstrap_timeout_ms": _ms(self.timeouts.connect_s),
-            "request_timeout_ms": _ms(self.timeouts.request_s),
-            "reconnect_backoff_max_ms": 1000,
-        }
+    def connect(self, client: Callable[..., Any], **settings: object) -> Any:  # noqa: ANN401 - untyped client
+        """Open a connection of the given kind.
+
+        Raises:
+            Unavailable: When nobody answers in time.
+        """
+        network: list[Any] = []
+
+        def open_network(**options: object) -> Any:  # noqa: ANN401
+            network.append(client.DEFAULT_CONFIG["kafka_client"](**options))  # type: ignore[attr-defined]
+            return network[-1]
+
+        with self.talking():
+            try:
+                return client(
+                    bootstrap_servers=self._bootstrap.split(","),
+                    client_id="gpuledger",
+                    bootstrap_timeout_ms=_ms(self.timeouts.connect_s),
+                    request_timeout_ms=_ms(self.timeouts.request_s),
+                    reconnect_backoff_max_ms=1000,
+                    kafka_client=open_network,
+                    **settings,
+                )
+            except errors.KafkaError:
+                # A client that fails to connect leaves its thread and sockets behind.
+                for opened in network:
+                    opened.close()
+                raise
 
     @contextmanager
     def talking(self) -> Iterator[None]:
-        """Turn the client's errors into ours while the block talks to the broker."""
-        try:
-            yield
-        except errors.KafkaError as error:
-            self.fail(error)
-
-    def fail(self, error: Exception) -> NoReturn:
-        """Raise what a client error means to a caller.
+        """Turn the client's errors into what they mean to a caller, while the block talks to the broker.
 
         Raises:
             PositionLost: When the broker does not hold the position.
             Refused: When the broker takes no message of that size.
             Unavailable: For everything else: it can be tried again.
         """
-        lost = (errors.OffsetOutOfRangeError, errors.NoOffsetForPartitionError, errors.LogTruncationError)
-        if isinstance(error, lost):
+        try:
+            yield
+        except _LOST as error:
             raise PositionLost(f"Kafka no longer holds the position: {error}", hint=LOST_HINT) from error
-        if isinstance(error, errors.MessageSizeTooLargeError | errors.RecordListTooLargeError):
+        except (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError) as error:
             raise Refused(
                 f"Kafka at {self._bootstrap} refuses a message of that size: {error}",
                 hint=f"set the topic's max.message.bytes to {_MAX_MESSAGE_BYTES}",
             ) from error
-        raise Unavailable(
-            f"Kafka at {self._bootstrap} did not answer as needed: {type(error).__name__}: {error}",
-            hint="check that GPULEDGER_KAFKA_BOOTSTRAP names a running broker, then try again",
-        ) from error
+        except errors.KafkaError as error:
+            raise Unavailable(
+                f"Kafka at {self._bootstrap} did not answer as needed: {error}",
+                hint="check that GPULEDGER_KAFKA_BOOTSTRAP names a running broker, then try again",
+            ) from error
 
     @contextmanager
     def _admin(self) -> Iterator[Any]:
-        admin = KafkaAdminClient(**self.client_settings())
+        admin = self.connect(KafkaAdminClient)
         try:
             yield admin
         finally:
@@ -194,22 +213,15 @@ class KafkaPublisher:
             self._partitions[topic] = self._broker.partitions(topic)
         partitions = self._partitions[topic]
         producer = self._connected()
-        for message in messages:
-            key, value = message.key.encode(), message.value
-            if len(value) > MAX_VALUE_BYTES:
-                raise Refused(
-                    f"a message for {topic} with key {message.key!r} has {len(value)} bytes,"
-                    f" more than {MAX_VALUE_BYTES}",
-                    hint="store the large part elsewhere and publish where it is",
-                )
-            partition = partitions[_hash(key) % len(partitions)]
-            with self._broker.talking():
-                sent = producer.send(topic, value, key=key, partition=partition)
-            sent.add_errback(self._note)
-            self._queued_bytes += len(value) + len(key)
-            if self._failure is not None or self._queued_bytes >= _QUEUE_BYTES:
-                self.flush()
-                producer = self._connected()
+        with self._broker.talking():
+            for message in messages:
+                check_size(topic, message)
+                key, value = message.key.encode(), message.value
+                partition = partitions[_hash(key) % len(partitions)]
+                producer.send(topic, value, key=key, partition=partition).add_errback(self._note)
+                self._queued_bytes += len(value) + len(key)
+                if self._failure is not None or self._queued_bytes >= _QUEUE_BYTES:
+                    self.flush()
 
     def flush(self) -> None:
         """Return when every queued message is stored on every replica in sync.
@@ -229,7 +241,8 @@ class KafkaPublisher:
         if failure is not None:
             # Messages behind the lost one must not be stored before it is published again.
             self._abandon()
-            self._broker.fail(failure)
+            with self._broker.talking():
+                raise failure
 
     def close(self) -> None:
         """Flush and release the connection."""
@@ -241,19 +254,21 @@ class KafkaPublisher:
     def _connected(self) -> Any:  # noqa: ANN401 - the client has no types
         if self._producer is None:
             timeouts = self._broker.timeouts
-            with self._broker.talking():
-                self._producer = KafkaProducer(
-                    **self._broker.client_settings(),
-                    acks="all",
-                    enable_idempotence=True,
-                    delivery_timeout_ms=_ms(timeouts.delivery_s),
-                    max_block_ms=_ms(timeouts.request_s),
-                    max_request_size=_MAX_MESSAGE_BYTES,
-                    batch_size=_BATCH_BYTES,
-                    linger_ms=_LINGER_MS,
-                    allow_auto_create_topics=False,
-                    metrics_enabled=False,
-                )
+            self._producer = self._broker.connect(
+                KafkaProducer,
+                acks="all",
+                enable_idempotence=True,
+                delivery_timeout_ms=_ms(timeouts.delivery_s),
+                max_block_ms=_ms(timeouts.request_s),
+                max_request_size=_MAX_MESSAGE_BYTES,
+                # Every install can read it, and where the client's checksum is plain Python, computing
+                # that over fewer bytes saves more than compressing costs.
+                compression_type="gzip",
+                batch_size=_BATCH_BYTES,
+                linger_ms=_LINGER_MS,
+                allow_auto_create_topics=False,
+                metrics_enabled=False,
+            )
         return self._producer
 
     def _note(self, error: Exception) -> None:
@@ -373,18 +388,18 @@ class KafkaSubscriber:
 
     def _connected(self) -> Any:  # noqa: ANN401 - the client has no types
         if self._consumer is None:
-            with self._broker.talking():
-                self._consumer = KafkaConsumer(
-                    **self._broker.client_settings(),
-                    group_id=None,
-                    enable_auto_commit=False,
-                    auto_offset_reset="none",
-                    fetch_max_bytes=4 * _FETCH_BYTES,
-                    max_partition_fetch_bytes=_FETCH_BYTES,
-                    receive_message_max_bytes=_MAX_RESPONSE_BYTES,
-                    allow_auto_create_topics=False,
-                    metrics_enabled=False,
-                )
+            self._consumer = self._broker.connect(
+                KafkaConsumer,
+                group_id=None,
+                enable_auto_commit=False,
+                auto_offset_reset="none",
+                fetch_max_wait_ms=_IDLE_FETCH_MS,
+                fetch_max_bytes=4 * _FETCH_BYTES,
+                max_partition_fetch_bytes=_FETCH_BYTES,
+                receive_message_max_bytes=_MAX_RESPONSE_BYTES,
+                allow_auto_create_topics=False,
+                metrics_enabled=False,
+            )
         return self._consumer
 
     def _at(self, partition: int) -> Any:  # noqa: ANN401 - the client has no types

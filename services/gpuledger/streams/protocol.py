@@ -11,9 +11,6 @@ from typing import Protocol
 from gpuledger.kernel.errors import Corrupt
 from gpuledger.streams.topics import Topic
 
-MAX_VALUE_BYTES = 64 * 1024 * 1024
-"""The largest value that either broker takes; a larger one is refused when it is published."""
-
 
 @dataclass(frozen=True, slots=True)
 class Message:
