@@ -7,7 +7,6 @@ ledger's transaction, and they say where they start.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +14,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.partitioner.default import murmur2
 
 from gpuledger.kernel.errors import NotFound, Refused, Unavailable
-from gpuledger.streams.limits import MAX_VALUE_BYTES, check_size
+from gpuledger.streams.limits import MAX_VALUE_BYTES, Timeouts, check_size
 from gpuledger.streams.protocol import Message, PositionLost, Record
 from gpuledger.streams.topics import Topic
 
@@ -50,21 +49,6 @@ _log = logging.getLogger("kafka")
 if _log.level == logging.NOTSET:
     # The client logs every failed connection that we already report once, as Unavailable.
     _log.setLevel(logging.CRITICAL)
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """How long anything waits for the broker, in seconds.
-
-    Args:
-        connect_s: Until the first answer.
-        request_s: For one request.
-        delivery_s: From publishing a message until it is stored, retries included.
-    """
-
-    connect_s: float = 10.0
-    request_s: float = 10.0
-    delivery_s: float = 30.0
 
 
 class KafkaBroker:
