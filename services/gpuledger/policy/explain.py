@@ -32,7 +32,9 @@ def gpus_text(gpus_milli: int) -> str:
 
 def starts(turn: Turn, *, free_milli: int) -> str:
     """Say why a workload starts now."""
-    fit = f"its {_gpus(turn.workload.gpus_milli)} fit into the {gpus_text(free_milli)} that are free"
+    asked_milli = turn.workload.gpus_milli
+    verb = "fits" if asked_milli == GPU_MILLI else "fit"
+    fit = f"its {_gpus(asked_milli)} {verb} into the {gpus_text(free_milli)} free"
     if turn.klass == "unallocated":
         return (
             f"Starts unallocated, after all funded work: account {turn.chain[-1].account} is next, and {fit}."

@@ -187,15 +187,18 @@ class PolicyConfig:
     quantum_s: int = 900
 
     def __post_init__(self) -> None:
-        """Refuse lengths below one second and parts outside 0..1000 per mille."""
+        """Refuse lengths below one second and parts outside their range.
+
+        kappa is above 0: a weight of 0 would leave GPUs idle that an account with a share asks for.
+        """
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            top = PER_MILLE if field.name.endswith("_permille") else None
-            bottom = 0 if top is not None else 1
-            if value < bottom or (top is not None and value > top):
+            bottom = 0 if field.name == "floor_alpha_permille" else 1
+            top = PER_MILLE if field.name.endswith("_permille") else value
+            if not bottom <= value <= top:
                 raise Refused(
                     f"policy setting {field.name} is {value}",
-                    hint="lengths are at least 1 second, per-mille parts lie between 0 and 1000",
+                    hint="lengths are at least 1 s, alpha lies in 0..1000 and kappa in 1..1000 per mille",
                 )
 
     @property

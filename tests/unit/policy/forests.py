@@ -1,0 +1,58 @@
+"""Small trees for tests: ``forest({"a": {"share": 3}, "a/b": {"demand": 4}})``."""
+
+from collections.abc import Mapping
+
+from gpuledger.policy.cycle import AccountState, PendingWorkload, RunningRun
+from gpuledger.policy.tree import Capacity, Tree, build_tree
+
+HOUR_S = 3600
+WEEK_S = 7 * 24 * HOUR_S
+GPU_HOUR = 3_600_000
+
+
+def account(path: str, *, share: int = 1, demand: float = 0, used: int = 0, **more: int) -> AccountState:
+    """An account; demand in GPUs, used in GPU-hours."""
+    return AccountState(
+        account=path,
+        share=share,
+        demand_milli=round(demand * 1000),
+        used_gpu_ms=used * GPU_HOUR,
+        **more,
+    )
+
+
+def forest(
+    accounts: Mapping[str, Mapping[str, float]], *, gpus: int = 100, running: Mapping[str, int] | None = None
+) -> Tree:
+    """A tree on a cluster that has been healthy for a week; running in GPUs."""
+    return build_tree(
+        [account(path, **given) for path, given in accounts.items()],  # type: ignore[arg-type]
+        Capacity(healthy_milli=gpus * 1000, window_gpu_ms=gpus * 1000 * WEEK_S, ahead_s=8 * HOUR_S),
+        running_milli={path: busy * 1000 for path, busy in (running or {}).items()},
+    )
+
+
+def pending(workload: str, path: str, *, gpus: float = 1, hours: int = 1, **more: int) -> PendingWorkload:
+    """A waiting workload with a minimum runtime in hours, submitted and eligible at second 0."""
+    return PendingWorkload(
+        workload=workload,
+        account=path,
+        gpus_milli=round(gpus * 1000),
+        minimum_runtime_s=hours * HOUR_S,
+        submitted_at_s=more.pop("submitted_at_s", 0),
+        eligible_at_s=more.pop("eligible_at_s", 0),
+        **more,
+    )
+
+
+def run(path: str, *, gpus: int, protected_until_s: int = 0, klass: str = "allocated") -> RunningRun:
+    """A run that started at second 0."""
+    return RunningRun(
+        workload=f"running-{path}",
+        run=f"running-{path}/1",
+        account=path,
+        gpus_milli=gpus * 1000,
+        started_at_s=0,
+        protected_until_s=protected_until_s,
+        klass=klass,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,36 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuledger.policy.explain import gpus_text, ratio_millionths, ratio_text
+
+
+@pytest.mark.parametrize(
+    ("used", "entitled", "text"),
+    [
+        (0, 5, "0.000000"),
+        (1, 3, "0.333333"),
+        (2, 3, "0.666667"),
+        (1, 2_000_000, "0.000000"),
+        (3, 2_000_000, "0.000002"),
+        (10**40 + 1, 10**40, "1.000000"),
+        (123, 1, "123.000000"),
+        (5, 0, None),
+    ],
+)
+def test_a_ratio_has_six_decimals_half_to_even(used: int, entitled: int, text: str | None) -> None:
+    assert ratio_text(used, entitled) == text
+
+
+@given(st.integers(0, 10**30), st.integers(1, 10**30))
+def test_a_ratio_is_rounded_exactly(used: int, entitled: int) -> None:
+    assert ratio_millionths(used, entitled) == round(Fraction(used, entitled) * 10**6)
+
+
+@pytest.mark.parametrize(
+    ("gpus_milli", "text"), [(8000, "8"), (500, "0.500"), (1001, "1.001"), (0, "0"), (-1500, "-1.500")]
+)
+def test_gpus_have_decimals_only_when_they_need_them(gpus_milli: int, text: str) -> None:
+    assert gpus_text(gpus_milli) == text
