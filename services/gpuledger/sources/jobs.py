@@ -1,0 +1,122 @@
+"""From a job that ran at most once to its facts; the accounts of foreign teams."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuledger.events.envelope import Event, make
+from gpuledger.events.workload import Ended, Started, Submitted
+from gpuledger.kernel.accounts import clash_suffix, escape_part, join
+from gpuledger.kernel.clock import instant
+from gpuledger.sources.values import PART_LIMIT_BYTES, Odd, name
+
+RUN = "1"
+"""The id of the only run of a workload."""
+
+NO_USER = "-"
+"""The user of records that name none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Job:
+    """What a record says about a workload with at most one run.
+
+    Args:
+        source: Who says so, such as ``trace/philly/philly``.
+        submitted_s: When it was submitted.
+        started_s: When its run started; None when none did.
+        ended_s: When it ended; None when it has not.
+        reason: Why it ended.
+        eligible_s: When it could first start, where the record says so.
+    """
+
+    source: str
+    cluster: str
+    workload: str
+    account: str
+    user: str
+    gpus_milli: int
+    submitted_s: int
+    started_s: int | None
+    ended_s: int | None
+    reason: str
+    eligible_s: int | None = None
+    gpu_model: str | None = None
+    time_limit_s: int | None = None
+    hosts: list[str] | None = None
+    gpu_uuids: list[str] | None = None
+
+    def facts(self) -> list[tuple[Event, bytes]]:
+        """Return submission, start and end, as far as they happened."""
+        source, workload = self.source, self.workload
+        submitted = Submitted(
+            cluster=self.cluster,
+            workload=workload,
+            account=self.account,
+            user=self.user,
+            gpus_milli=self.gpus_milli,
+            gpu_model=self.gpu_model,
+            time_limit_s=self.time_limit_s,
+            eligible_at=None if self.eligible_s is None else instant(self.eligible_s),
+        )
+        facts = [make(id=f"{workload}/submitted", source=source, at_s=self.submitted_s, data=submitted)]
+        if self.started_s is not None:
+            started = Started(
+                cluster=self.cluster,
+                workload=workload,
+                run=RUN,
+                attempt=1,
+                gpus_milli=self.gpus_milli,
+                gpu_model=self.gpu_model,
+                hosts=self.hosts or [],
+                gpu_uuids=self.gpu_uuids,
+            )
+            facts.append(make(id=f"{workload}/started", source=source, at_s=self.started_s, data=started))
+        if self.ended_s is not None:
+            run = None if self.started_s is None else RUN
+            ended = Ended(cluster=self.cluster, workload=workload, reason=self.reason, run=run)
+            facts.append(make(id=f"{workload}/ended", source=source, at_s=self.ended_s, data=ended))
+        return facts
+
+
+class Teams:
+    """Accounts of foreign teams, directly below a root.
+
+    Two teams whose names differ only by case are two accounts: the one that comes second in the file gets a
+    suffix.
+
+    Args:
+        context: What ``remember`` returned for the record, on a retry.
+    """
+
+    def __init__(self, context: Mapping[str, object] | None = None) -> None:
+        self._first: dict[tuple[str, str], str] = {}
+        self._accounts: dict[tuple[str, str], str] = {}
+        kept = (context or {}).get("team")
+        if isinstance(kept, list) and len(kept) == 3 and all(isinstance(item, str) for item in kept):  # noqa: PLR2004
+            self._first[kept[0], kept[1]] = kept[2]
+
+    def account(self, field: str, root: str, team: str) -> tuple[str, list[Odd]]:
+        """Return the account's path, and a remark when its name clashes with another's.
+
+        Raises:
+            BadRecord: When the team's name is missing or cannot be a name.
+        """
+        known = self._accounts.get((root, team))
+        if known is not None:
+            return known, []
+        part = escape_part(name(field, team, limit_bytes=PART_LIMIT_BYTES))
+        first = self._first.setdefault((root, part), team)
+        odd: list[Odd] = []
+        if first != team:
+            part += clash_suffix(team)
+            odd.append(("case-clash", f"{field}: {team!r} and {first!r} differ only by case: two accounts"))
+        path = self._accounts[root, team] = join(root, part)
+        return path, odd
+
+    def remember(self, root: str, team: str) -> dict[str, object]:
+        """Return what a retry needs to give the team the same account."""
+        if not team or len(team.encode()) > PART_LIMIT_BYTES:
+            return {}
+        part = escape_part(team)
+        first = self._first.get((root, part))
+        return {} if first is None else {"team": [root, part, first]}

@@ -1,0 +1,132 @@
+"""The Microsoft Philly trace as one row per job (flattened by the Pollux authors).
+
+The rows have no key, no user, no start and no state. A job starts when it was submitted, its user is ``-``,
+and its id is the digest of its row; identical rows are different jobs, told apart by their order.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.jobs import NO_USER, Job, Teams
+from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.sizes import file_size
+from gpuledger.sources.table import (
+    Facts,
+    Record,
+    Translator,
+    check_header,
+    open_table,
+    retry_row,
+    translate_table,
+)
+from gpuledger.sources.values import (
+    LocalTimes,
+    Odd,
+    cluster_name,
+    gpu_count,
+    instant_in_bounds,
+    seconds_and_fraction,
+    shown,
+)
+
+_ID_BYTES = 8
+
+
+class Philly:
+    """Source ``philly``: columns timestamp, duration, num_gpus, gpu_time, cluster."""
+
+    name = "philly"
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every job of the file; see ``Source.read``."""
+        translator = _Jobs(options)
+        table = open_table(path)
+        check_header(table, _Jobs)
+        return translate_table(table, translator)
+
+    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
+        """Translate one row again; see ``Source.retry``."""
+        return retry_row(_Jobs, raw, context)
+
+    def size(self, path: Path) -> int:
+        """Return the size of the file on disk."""
+        return file_size(path)
+
+
+class _Jobs(Translator):
+    required = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
+
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        super().__init__(options)
+        self._cluster = cluster_name(options.cluster or Philly.name)
+        self._source = f"trace/philly/{self._cluster}"
+        self._times = LocalTimes(options.timezone)
+        self._teams = Teams(context)
+        self._seen: set[bytes] = set()
+        self._repeats: dict[bytes, int] = {}
+
+    def ordinal(self, raw: bytes) -> int:
+        digest = _digest(raw)
+        if digest not in self._seen:
+            self._seen.add(digest)
+            return 0
+        ordinal = self._repeats[digest] = self._repeats.get(digest, 0) + 1
+        return ordinal
+
+    def remember(self, values: Mapping[str, str]) -> dict[str, object]:
+        return self._teams.remember(self._cluster, values["cluster"])
+
+    def translate(self, record: Record) -> Facts:
+        values = record.values
+        start_s, doubt = self._times.read("timestamp", values["timestamp"])
+        duration_s, fraction = seconds_and_fraction("duration", values["duration"])
+        gpus = gpu_count("num_gpus", values["num_gpus"])
+        end_s = instant_in_bounds("duration", start_s + duration_s, values["duration"])
+        account, oddities = self._teams.account("cluster", self._cluster, values["cluster"])
+        workload = _digest(record.raw).hex()
+        if doubt:
+            oddities = [*oddities, doubt]
+        if record.ordinal:
+            workload += f"-{record.ordinal}"
+            message = f"identical to {record.ordinal} earlier row(s); kept: nothing says that it is a repeat"
+            oddities = [*oddities, ("identical-row", message)]
+        if odd := _gpu_time_differs(values, duration_s, fraction, gpus):
+            oddities = [*oddities, odd]
+        job = Job(
+            source=self._source,
+            cluster=self._cluster,
+            workload=workload,
+            account=account,
+            user=NO_USER,
+            gpus_milli=gpus * GPU_MILLI,
+            submitted_s=start_s,
+            started_s=start_s,
+            ended_s=end_s,
+            reason="unknown",
+        )
+        return tuple(job.facts()), oddities
+
+
+def _digest(raw: bytes) -> bytes:
+    return hashlib.sha256(raw).digest()[:_ID_BYTES]
+
+
+def _gpu_time_differs(values: Mapping[str, str], duration_s: int, fraction: str, gpus: int) -> Odd | None:
+    """Compare the row's own product with ours, exactly; ours is what is booked."""
+    scale = 10 ** len(fraction)
+    product = (duration_s * scale + int(fraction or 0)) * gpus
+    try:
+        whole, own_fraction = seconds_and_fraction("gpu_time", values["gpu_time"])
+    except BadRecord as error:
+        return "gpu-time-differs", f"{error.message}; duration x num_gpus is booked"
+    own = whole * 10 ** len(own_fraction) + int(own_fraction or 0)
+    if own * scale == product * 10 ** len(own_fraction):
+        return None
+    return (
+        "gpu-time-differs",
+        f"gpu_time: {shown(values['gpu_time'])} is not duration x num_gpus "
+        f"({shown(values['duration'])} x {gpus}), which is booked",
+    )

@@ -1,0 +1,290 @@
+"""Tables of comma-separated values, one record on one physical line.
+
+The header decides whether the file is what the source reads; after it, a record that cannot be read is
+a ``Fault`` and the next one is looked at.
+"""
+
+import csv
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from gpuledger.events.envelope import Event
+from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.lines import LINE_LIMIT_BYTES, Broken, Line, read_lines
+from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Translated
+from gpuledger.sources.values import Odd, shown
+
+Facts = tuple[tuple[tuple[Event, bytes], ...], Sequence[Odd]]
+"""The facts of a record, and what is odd about it."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Record(NamedTuple):
+    """One row of a table.
+
+    Args:
+        values: Its fields by column.
+        raw: Its bytes.
+        ordinal: How many identical rows stand before it in the file.
+    """
+
+    values: Mapping[str, str]
+    raw: bytes
+    ordinal: int
+
+
+class Translator(ABC):
+    """Understands the rows of one kind of table; one object for one pass through one file.
+
+    Args:
+        options: What the person who imports says.
+        context: What a fault of an earlier pass remembered, on a retry.
+    """
+
+    required: ClassVar[tuple[str, ...]]
+    optional: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        self.options = options
+
+    def ordinal(self, raw: bytes) -> int:
+        """Count identical rows; a table whose rows have keys need not."""
+        return 0
+
+    def remember(self, values: Mapping[str, str]) -> dict[str, object]:
+        """Return what else a retry of the row needs; JSON types only."""
+        return {}
+
+    @abstractmethod
+    def translate(self, record: Record) -> Facts:
+        """Return the facts of a row.
+
+        Raises:
+            BadRecord: When a field is wrong; the message names field and value, not the place.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file whose header has been read.
+
+    Args:
+        path: The file.
+        header: Its columns, in the file's order.
+        lines: The lines after the header.
+    """
+
+    path: Path
+    header: tuple[str, ...]
+    lines: Iterator[Line | Broken]
+
+
+def open_table(path: Path) -> Table:
+    """Open a file and read its header.
+
+    Raises:
+        Refused: When the file cannot be opened or its first line is no header.
+    """
+    lines = read_lines(path)
+    first = next(lines, None)
+    if isinstance(first, Broken):
+        raise Refused(f"{first.message}; there is no header", hint=first.hint)
+    raw = b"" if first is None else first.raw.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        header = tuple(_cells(_text(_without_return(raw))))
+    except BadRecord as error:
+        raise Refused(
+            f"{path}:1: the header cannot be read: {error.message}",
+            hint="the file must be comma-separated text in UTF-8, plain or gzip-compressed",
+        ) from error
+    return Table(path, header, lines)
+
+
+def check_header(table: Table, translator: type[Translator]) -> None:
+    """Make sure that a table has the columns that a translator reads, and no others.
+
+    Raises:
+        Refused: When a required column is missing, or one is unknown or named twice.
+    """
+    header = table.header
+    problems = []
+    if missing := [column for column in translator.required if column not in header]:
+        problems.append("missing " + ", ".join(missing))
+    known = {*translator.required, *translator.optional}
+    if unknown := [shown(column) for column in header if column not in known]:
+        problems.append("unknown " + ", ".join(unknown[: len(known)]))
+    if twice := [column for column in known if header.count(column) > 1]:
+        problems.append("twice " + ", ".join(sorted(twice)))
+    if problems:
+        raise Refused(
+            f"{table.path}:1: the columns do not fit: {'; '.join(problems)}",
+            hint=f"expected columns: {', '.join(translator.required + translator.optional)}; nothing was imported",
+        )
+
+
+def translate_table(table: Table, translator: Translator, offset: int = 0) -> Iterator[Translated | Fault]:
+    """Yield every row after the header as facts or as a fault; empty lines hold no record.
+
+    Args:
+        table: The file.
+        translator: Who understands its rows.
+        offset: Bytes of other files that were read before this one.
+    """
+    for item in table.lines:
+        position = offset + item.position
+        if isinstance(item, Broken):
+            context = {**_context(table, translator.options, item.number, 0), "partial": item.partial}
+            yield Fault(
+                item.number, item.code, item.message, item.hint, item.raw, context, str(table.path), position
+            )
+            continue
+        raw = _without_return(item.raw)
+        if not raw:
+            continue
+        ordinal = translator.ordinal(raw)
+        try:
+            events, oddities = translator.translate(Record(row_values(table.header, raw), raw, ordinal))
+        except BadRecord as error:
+            yield _fault(table, translator, item, ordinal, error, position)
+            continue
+        if not item.ended:
+            oddities = [
+                *oddities,
+                ("no-final-newline", "the last line has no newline: the file may be cut short"),
+            ]
+        yield Translated(item.number, events, _anomalies(table.path, item.number, oddities), position)
+
+
+def retry_row(translator: type[Translator], raw: bytes, context: Mapping[str, object]) -> Translated:
+    """Translate a row again from what its fault kept.
+
+    Raises:
+        BadRecord: When it still cannot be understood, or the context is not that of a fault.
+    """
+    path, line, header, ordinal = _place(context)
+    if context.get("partial"):
+        raise BadRecord(
+            f"{path}:{line}: only the beginning of this line could be read",
+            code="partial-line",
+            hint="fetch the file again and import it whole: what is already booked is not booked twice",
+        )
+    if len(raw) > LINE_LIMIT_BYTES:
+        raise BadRecord(
+            f"{path}:{line}: the line has more than {LINE_LIMIT_BYTES} bytes",
+            code="line-too-long",
+            hint="mend the line in the file and import it again",
+        )
+    cluster, timezone = context.get("cluster"), context.get("timezone")
+    options = ImportOptions(
+        cluster=cluster if isinstance(cluster, str) else None,
+        timezone=timezone if isinstance(timezone, str) else None,
+    )
+    raw = _without_return(raw)
+    try:
+        record = Record(row_values(header, raw), raw, ordinal)
+        events, oddities = translator(options, context).translate(record)
+    except BadRecord as error:
+        raise BadRecord(f"{path}:{line}: {error.message}", code=error.code, hint=error.hint) from error
+    return Translated(line, events, _anomalies(Path(path), line, oddities))
+
+
+def row_values(header: Sequence[str], raw: bytes) -> dict[str, str]:
+    """Return the fields of a row by column.
+
+    Raises:
+        BadRecord: When the bytes are no UTF-8 text, or not as many fields as the header has columns.
+    """
+    cells = _cells(_text(raw))
+    if len(cells) != len(header):
+        raise BadRecord(
+            f"{len(header)} columns expected, {len(cells)} found",
+            code="wrong-columns",
+            hint="look for a separator too many or too few; a field that holds a comma needs double quotes",
+        )
+    return dict(zip(header, cells, strict=True))
+
+
+def _text(raw: bytes) -> str:
+    if 0 in raw:
+        raise BadRecord(
+            f"a NUL byte at byte {raw.index(0)} of the line",
+            code="nul-byte",
+            hint="the file is not text, or was damaged while it was written; fetch it again",
+        )
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise BadRecord(
+            f"byte {error.start} of the line (0x{raw[error.start]:02x}) is not UTF-8",
+            code="not-utf8",
+            hint="convert the file to UTF-8, for example from Latin-1: iconv -f latin1 -t utf-8",
+        ) from error
+
+
+def _cells(text: str) -> list[str]:
+    if '"' not in text and "\r" not in text:
+        return text.split(",")  # what the csv module would return, sooner
+    try:
+        rows = list(csv.reader([text], strict=True))
+    except csv.Error as error:
+        raise BadRecord(
+            f"the quoting is wrong: {error}",
+            code="bad-csv",
+            hint="double the quotes inside a quoted field; a record must stand on one line",
+        ) from error
+    return rows[0] if rows else []
+
+
+def _without_return(raw: bytes) -> bytes:
+    return raw[:-1] if raw.endswith(b"\r") else raw
+
+
+def _anomalies(path: Path, line: int, oddities: Sequence[Odd]) -> tuple[Anomaly, ...]:
+    if not oddities:
+        return ()
+    return tuple(Anomaly(code, line, f"{path}:{line}: {message}") for code, message in oddities)
+
+
+def _fault(  # noqa: PLR0913 - all that is known about the row
+    table: Table, translator: Translator, item: Line, ordinal: int, error: BadRecord, position: int
+) -> Fault:
+    context = _context(table, translator.options, item.number, ordinal)
+    try:
+        context |= translator.remember(row_values(table.header, _without_return(item.raw)))
+    except BadRecord:
+        pass  # a row that cannot be split has nothing to remember
+    message = f"{table.path}:{item.number}: {error.message}"
+    return Fault(item.number, error.code, message, error.hint, item.raw, context, str(table.path), position)
+
+
+def _context(table: Table, options: ImportOptions, line: int, ordinal: int) -> dict[str, object]:
+    return {
+        "path": str(table.path),
+        "line": line,
+        "header": list(table.header),
+        "ordinal": ordinal,
+        "cluster": options.cluster,
+        "timezone": options.timezone,
+    }
+
+
+def _place(context: Mapping[str, object]) -> tuple[str, int, list[str], int]:
+    path, line = context.get("path"), context.get("line")
+    header, ordinal = context.get("header"), context.get("ordinal")
+    if (
+        isinstance(path, str)
+        and isinstance(line, int)
+        and isinstance(ordinal, int)
+        and isinstance(header, list)
+        and all(isinstance(column, str) for column in header)
+    ):
+        return path, line, header, ordinal
+    raise BadRecord(
+        "the dead letter does not say which file, line and columns the record came from",
+        code="no-context",
+        hint="import the file again",
+    )

@@ -1,0 +1,274 @@
+"""Reading single fields: each check names the field, the value and what to do.
+
+The functions raise ``BadRecord`` without the place; whoever knows file and line puts it in front.
+"""
+
+import datetime as dt
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from gpuledger.kernel.accounts import escape_part
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.clock import EPOCH
+from gpuledger.kernel.errors import BadRecord, Refused
+
+GPU_LIMIT = 1_000_000
+"""No job and no host has more GPUs than this; a larger number is a slip."""
+
+NAME_LIMIT_BYTES = 255
+PART_LIMIT_BYTES = 128
+END_OF_TIME_S = 4_133_980_800
+"""2101-01-01T00:00:00Z: the first instant that no record may name."""
+
+_DIGITS_LIMIT = 15
+_SHOWN_CHARACTERS = 60
+_DATE_CHARACTERS = 10
+_FULL_PERCENT = 100
+_SECOND = dt.timedelta(seconds=1)
+
+Odd = tuple[str, str]
+"""Code and message of something odd in a record that is accepted."""
+
+
+def shown(value: str) -> str:
+    """Return a value as messages show it: quoted, and cut when it is long."""
+    return repr(value if len(value) <= _SHOWN_CHARACTERS else value[:_SHOWN_CHARACTERS] + "…")
+
+
+def whole_number(field: str, value: str) -> int:
+    """Return a number written in digits.
+
+    Raises:
+        BadRecord: When it is missing or written otherwise.
+    """
+    if value.isdigit() and value.isascii() and len(value) <= _DIGITS_LIMIT:
+        return int(value)
+    if not value:
+        raise _missing(field)
+    if value[0] == "-" and value[1:].isdigit():
+        raise BadRecord(
+            f"{field}: {shown(value)} is negative", code="out-of-bounds", hint="write a number from 0 up"
+        )
+    raise BadRecord(
+        f"{field}: {shown(value)} is not a whole number",
+        code="not-a-number",
+        hint=f"write digits only, at most {_DIGITS_LIMIT}",
+    )
+
+
+def seconds_and_fraction(field: str, value: str) -> tuple[int, str]:
+    """Return a duration as whole seconds and the digits after the point, without trailing zeros.
+
+    Raises:
+        BadRecord: When it is negative, missing or not written in digits.
+    """
+    whole, _, fraction = value.partition(".")
+    if value.startswith("-") and value.strip("-.0"):
+        raise BadRecord(
+            f"{field}: {shown(value)} is negative: the end is before the start",
+            code="end-before-start",
+            hint="correct the duration in the file, or leave the row out",
+        )
+    if fraction and not (fraction.isdigit() and fraction.isascii()):
+        raise BadRecord(
+            f"{field}: {shown(value)} is not a number of seconds",
+            code="not-a-number",
+            hint="write seconds in digits, such as 66 or 66.5",
+        )
+    if not whole and fraction:
+        whole = "0"
+    return whole_number(field, whole if value != "." else value), fraction.rstrip("0")
+
+
+def gpu_count(field: str, value: str) -> int:
+    """Return a number of whole GPUs.
+
+    Raises:
+        BadRecord: When it is no number, or more than any job or host can have.
+    """
+    count = whole_number(field, value)
+    if count > GPU_LIMIT:
+        raise BadRecord(
+            f"{field}: {count} GPUs are more than the limit of {GPU_LIMIT}",
+            code="out-of-bounds",
+            hint="correct the number of GPUs",
+        )
+    return count
+
+
+def gpu_fraction(field: str, value: str) -> int:
+    """Return a part of one GPU in milli-GPU, 0 to 1000.
+
+    Raises:
+        BadRecord: When it is no number or more than a whole GPU.
+    """
+    milli = whole_number(field, value)
+    if milli > GPU_MILLI:
+        raise BadRecord(
+            f"{field}: {milli} milli-GPU is more than one GPU ({GPU_MILLI})",
+            code="out-of-bounds",
+            hint="write the part of each GPU, 0 to 1000",
+        )
+    return milli
+
+
+def percent(field: str, value: str) -> Decimal:
+    """Return a percentage exactly as written.
+
+    Raises:
+        BadRecord: When it is no number or outside 0 to 100.
+    """
+    try:
+        number = Decimal(value) if value.isascii() and "_" not in value else None
+    except InvalidOperation:
+        number = None
+    if number is None or not number.is_finite():
+        raise BadRecord(
+            f"{field}: {shown(value)} is not a number",
+            code="not-a-number",
+            hint="write a percentage such as 71.86, or leave it empty where nothing was measured",
+        )
+    exponent = number.as_tuple().exponent
+    plain = isinstance(exponent, int) and -_DIGITS_LIMIT <= exponent <= 2 and len(value) <= 2 * _DIGITS_LIMIT  # noqa: PLR2004 - 1E+2 is 100
+    if not (plain and 0 <= number <= _FULL_PERCENT):
+        raise BadRecord(
+            f"{field}: {shown(value)} is outside 0 to 100 percent",
+            code="out-of-bounds",
+            hint=f"correct the value ({_DIGITS_LIMIT} decimals at most), or leave it empty if nothing was measured",
+        )
+    return Decimal(f"{number.copy_abs():f}")
+
+
+def epoch_second(field: str, value: str) -> int:
+    """Return an instant written as seconds since the epoch.
+
+    Raises:
+        BadRecord: When it is no number or after the year 2100.
+    """
+    return instant_in_bounds(field, whole_number(field, value), value)
+
+
+def instant_in_bounds(field: str, at_s: int, value: str) -> int:
+    """Return the instant when it lies in the years 1970 to 2100.
+
+    Raises:
+        BadRecord: When it does not.
+    """
+    if not 0 <= at_s < END_OF_TIME_S:
+        raise BadRecord(
+            f"{field}: {shown(value)} is outside the years 1970 to 2100",
+            code="time-out-of-range",
+            hint="correct the time, or its unit (seconds are expected)",
+        )
+    return at_s
+
+
+def name(field: str, value: str, *, limit_bytes: int = NAME_LIMIT_BYTES) -> str:
+    """Return an identifier: present, printable, of a sane length.
+
+    Raises:
+        BadRecord: When it is not.
+    """
+    if not value:
+        raise _missing(field)
+    if not value.isprintable():
+        raise BadRecord(
+            f"{field}: {shown(value)} holds a character that cannot be printed",
+            code="bad-name",
+            hint="look for a broken encoding or a stray control character",
+        )
+    if len(value.encode()) > limit_bytes:
+        raise BadRecord(
+            f"{field}: {shown(value)} has more than {limit_bytes} bytes",
+            code="bad-name",
+            hint="shorten the name",
+        )
+    return value
+
+
+def cluster_name(value: str) -> str:
+    """Return the name of a cluster, which is also its book and its root account.
+
+    Raises:
+        Refused: When it cannot be a part of an account path as it stands.
+    """
+    if not value or len(value) > PART_LIMIT_BYTES or escape_part(value) != value or value.startswith("~"):
+        raise Refused(
+            f"--cluster: {shown(value)} cannot name a cluster",
+            hint="use lower-case letters, digits and - _ . only",
+        )
+    return value
+
+
+class LocalTimes:
+    """Times written for people, such as ``2017-10-09 07:01:55``.
+
+    Args:
+        timezone: IANA zone of times without an offset; UTC when None.
+
+    Raises:
+        Refused: When the zone is not known.
+    """
+
+    def __init__(self, timezone: str | None) -> None:
+        self._zone: dt.tzinfo = dt.UTC if timezone is None else _zone(timezone)
+        self._fixed = timezone is None
+
+    def read(self, field: str, value: str) -> tuple[int, Odd | None]:
+        """Return seconds since the epoch, floored, and what is odd about the time, if anything.
+
+        Raises:
+            BadRecord: When it is no time with a date, or outside the years 1970 to 2100.
+        """
+        try:
+            local = dt.datetime.fromisoformat(value)
+        except ValueError:
+            local = None
+        if local is None or len(value) <= _DATE_CHARACTERS:
+            raise BadRecord(
+                f"{field}: {shown(value)} is not a time" if value else f"{field}: is missing",
+                code="not-a-time" if value else "missing-value",
+                hint="write YYYY-MM-DD HH:MM:SS, with an offset or in the zone of --tz (UTC unless given)",
+            )
+        odd = None
+        if local.tzinfo is None:
+            local = local.replace(tzinfo=self._zone)
+            odd = None if self._fixed else _doubt(field, value, local)
+        try:
+            at_s = (local - EPOCH) // _SECOND
+        except OverflowError:
+            at_s = -1
+        return instant_in_bounds(field, at_s, value), odd
+
+
+def _doubt(field: str, value: str, local: dt.datetime) -> Odd | None:
+    """Say so when clocks showed the time twice or never."""
+    first, second = local.utcoffset(), local.replace(fold=1).utcoffset()
+    if first is None or second is None or first == second:
+        return None
+    if first > second:
+        return (
+            "ambiguous-time",
+            f"{field}: {shown(value)} came twice when clocks went back; the first is taken",
+        )
+    return (
+        "nonexistent-time",
+        f"{field}: {shown(value)} was skipped when clocks went forward",
+    )
+
+
+@lru_cache(maxsize=16)
+def _zone(timezone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise Refused(
+            f"--tz: time zone {timezone!r} is not known", hint="use an IANA name such as Europe/Berlin"
+        ) from error
+
+
+def _missing(field: str) -> BadRecord:
+    return BadRecord(
+        f"{field}: is missing", code="missing-value", hint=f"fill in {field}, or leave the row out"
+    )
