@@ -5,11 +5,13 @@ Identity is (source, id). ``digest`` is taken over the bytes as they arrived, be
 
 import datetime as dt
 import hashlib
+import re
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from gpuledger.events.fields import END_OF_TIME_S, is_storable
 from gpuledger.events.registry import Fact, fact_type, name_of
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import BadRecord
@@ -17,6 +19,10 @@ from gpuledger.kernel.errors import BadRecord
 PREFIX = "org.gpuledger."
 SUFFIX = ".v1"
 SCHEMA_ROOT = "urn:gpuledger:schema:"
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_NULL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""The escape of U+0000, which PostgreSQL cannot store; an escaped backslash before ``u0000`` is none."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +63,19 @@ class _Wire(msgspec.Struct, frozen=True, kw_only=True):
     data: msgspec.Raw = msgspec.Raw(b"{}")
 
 
+def _number(text: str) -> Decimal:
+    number = Decimal(text)
+    if not is_storable(number):
+        raise ValueError(f"the number {text[:40]} is out of bounds")
+    return number
+
+
 _encoder = msgspec.json.Encoder(decimal_format="number")
 _wire_decoder = msgspec.json.Decoder(_Wire)
-_any_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
+_any_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=_number)
 _data_decoders: dict[type[Fact], "msgspec.json.Decoder[Fact]"] = {}
 _known_keys: dict[type[Fact], frozenset[str]] = {}
+_forms: dict[type[Fact], "_Form"] = {}
 
 
 def make(*, id: str, source: str, at_s: int, data: Fact) -> tuple[Event, bytes]:  # noqa: A002 - CloudEvents' own word
@@ -72,13 +86,13 @@ def make(*, id: str, source: str, at_s: int, data: Fact) -> tuple[Event, bytes]:
 
 def encode(*, id: str, source: str, at_s: int, data: Fact) -> bytes:  # noqa: A002
     """Return the structured-mode JSON of a CloudEvent; equal arguments give equal bytes."""
-    name = name_of(type(data))
+    form = _form_of(type(data))
     wire = _Wire(
         id=id,
         source=source,
-        type=PREFIX + name + SUFFIX,
+        type=form.type,
         time=instant(at_s),
-        dataschema=SCHEMA_ROOT + name + ":v1",
+        dataschema=form.schema,
         subject=subject_of(data),
         partitionkey=key_of(data),
         data=msgspec.Raw(_encoder.encode(data)),
@@ -94,13 +108,13 @@ def decode(value: bytes) -> Event:
     """
     try:
         wire = _wire_decoder.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise BadRecord(
             f"not a CloudEvent in structured JSON: {error}",
             code="not-an-event",
             hint="publish CloudEvents 1.0 in structured JSON mode",
         ) from error
-    if b"\\u0000" in value:
+    if _NULL.search(value):
         raise BadRecord("a string holds the character U+0000", code="null-character")
     if wire.specversion != "1.0":
         raise BadRecord(f"CloudEvents version {wire.specversion!r} is not 1.0", code="unknown-version")
@@ -116,14 +130,21 @@ def decode(value: bytes) -> Event:
     try:
         data = _data_decoder(fact).decode(wire.data)
         raw = _any_decoder.decode(wire.data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise BadRecord(f"data of {wire.type}: {error}", code="bad-field") from error
+    at_s = seconds(wire.time)
+    if not 0 <= at_s < END_OF_TIME_S:
+        raise BadRecord(
+            f"time: {wire.time.isoformat()} is outside the years 1970 to 2100",
+            code="time-out-of-range",
+            hint="correct the clock or the unit of the sender",
+        )
     known = _keys_of(fact)
     extra = {key: item for key, item in raw.items() if key not in known}
     return Event(
         id=wire.id,
         source=wire.source,
-        at_s=seconds(wire.time),
+        at_s=at_s,
         data=data,
         extra=extra,
         digest=hashlib.sha256(value).digest(),
@@ -154,20 +175,49 @@ def book_of(data: Fact) -> str:
 
 def key_of(data: Fact) -> str:
     """Return the partition key: the host for telemetry, otherwise the book."""
-    return getattr(data, "host", "") if name_of(type(data)).startswith("telemetry.") else book_of(data)
+    field = _form_of(type(data)).key
+    return (getattr(data, field) if field else None) or ORG_BOOK
 
 
 def subject_of(data: Fact) -> str | None:
     """Return the CloudEvents subject, such as ``workload/8841``."""
-    for kind in ("workload", "host", "account"):
-        name = getattr(data, kind, None)
-        if name is not None:
-            return f"{kind}/{name}"
-    return None
+    field = _form_of(type(data)).subject
+    return f"{field}/{getattr(data, field)}" if field else None
 
 
 ORG_BOOK = "~org"
 """The book of what belongs to no cluster: accounts, shares, policy data."""
+
+
+class _Form(NamedTuple):
+    """What the envelopes of one type share.
+
+    Args:
+        type: The CloudEvents type.
+        schema: The URN of the schema of ``data``.
+        subject: The field that the subject names.
+        key: The field that the partition key is taken from.
+    """
+
+    type: str
+    schema: str
+    subject: str | None
+    key: str | None
+
+
+def _form_of(fact: type[Fact]) -> _Form:
+    form = _forms.get(fact)
+    if form is None:
+        name = name_of(fact)
+        fields = fact.__struct_fields__
+        key = "host" if name.startswith("telemetry.") else "cluster"
+        form = _forms[fact] = _Form(
+            type=PREFIX + name + SUFFIX,
+            schema=SCHEMA_ROOT + name + ":v1",
+            subject=next((field for field in ("workload", "host", "account") if field in fields), None),
+            key=key if key in fields else None,
+        )
+    return form
 
 
 def _is_ours(type_: str) -> bool:

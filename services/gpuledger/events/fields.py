@@ -16,3 +16,14 @@ Positive = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 
 Percent = Decimal
 """0 to 100; values outside physical bounds are refused where they are used, with their place."""
+
+END_OF_TIME_S = 4_133_980_800
+"""2101-01-01T00:00:00Z: facts happen from 1970 up to here; all else is a broken clock or a wrong unit."""
+
+_MAGNITUDE = 30
+
+
+def is_storable(number: Decimal) -> bool:
+    """Say whether a measured number is finite and of a size that every store takes."""
+    exponent = number.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -_MAGNITUDE and number.adjusted() <= _MAGNITUDE

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import msgspec
 
-from gpuledger.events.fields import Name, Percent, Positive
+from gpuledger.events.fields import Name, Percent, Positive, is_storable
 
 
 class XidSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +38,24 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     power_w: Decimal | None = None
     energy_mj: Decimal | None = None
     xid: list[XidSeen] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number; a sentinel must not enter an average."""
+        for field in _MEASURES:
+            value = getattr(self, field)
+            if value is not None and not is_storable(value):
+                raise ValueError(f"{field} is not a finite number of a sane size")
+
+
+_MEASURES = (
+    "gpu_util",
+    "gr_engine_active",
+    "sm_active",
+    "tensor_active",
+    "memory_mib",
+    "power_w",
+    "energy_mj",
+)
 
 
 class Sampled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

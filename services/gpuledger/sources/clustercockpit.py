@@ -13,9 +13,9 @@ from gpuledger.events.telemetry import GpuSample, Sampled
 from gpuledger.kernel.accounts import escape_part
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.files import file_size
 from gpuledger.sources.jobs import RUN, Job, Teams
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
-from gpuledger.sources.sizes import file_size
 from gpuledger.sources.table import (
     Facts,
     Record,
@@ -41,7 +41,19 @@ from gpuledger.sources.values import (
 )
 
 _STATES = frozenset(
-    "completed failed cancelled stopped timeout preempted out_of_memory node_fail boot_fail deadline running".split()
+    (
+        "boot_fail",
+        "cancelled",
+        "completed",
+        "deadline",
+        "failed",
+        "node_fail",
+        "out_of_memory",
+        "preempted",
+        "running",
+        "stopped",
+        "timeout",
+    )
 )
 _RUNNING = "running"
 
@@ -180,17 +192,18 @@ def _limit_and_state(values: Mapping[str, str], duration_s: int) -> tuple[int, s
 
 
 def _devices(listed: str, hosts: list[str]) -> dict[str, list[str]]:
-    """Return the devices by host, each once, in the order of the row."""
+    """Return the devices by host, each once, in the order of the row; one without an address is unknown."""
     devices: dict[str, list[str]] = {}
     for uuid in dict.fromkeys(listed.split(";")) if listed else ():
         host, slash, address = name("accelerators", uuid).partition("/")
-        if not (slash and address and host in hosts):
+        if not slash or host not in hosts:
             raise BadRecord(
                 f"accelerators: {shown(uuid)} is not a device of a node of the job",
                 code="bad-device",
                 hint="write node/address, with a node that stands in nodes",
             )
-        devices.setdefault(host, []).append(uuid)
+        if address:
+            devices.setdefault(host, []).append(uuid)
     return devices
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from gpuledger.kernel.errors import Refused
+from gpuledger.sources.files import path_text
 
 LINE_LIMIT_BYTES = 1 << 20
 """A longer line is no record of any source; it is reported, kept and passed over."""
@@ -88,7 +89,7 @@ def read_lines(path: Path) -> Iterator[Line | Broken]:
             yield Broken(
                 number=number,
                 code=damage.code,
-                message=f"{path}:{number}: {damage}; the last good line is {number - 1}",
+                message=f"{path_text(path)}:{number}: {damage}; the last good line is {number - 1}",
                 hint=_FETCH_AGAIN,
                 raw=tail.kept,
                 position=position,
@@ -139,7 +140,7 @@ class _Tail:
         return Broken(
             number=number,
             code="line-too-long",
-            message=f"{path}:{number}: the line has {length} bytes, the limit is {LINE_LIMIT_BYTES}{cut}",
+            message=f"{path_text(path)}:{number}: the line has {length} bytes, over {LINE_LIMIT_BYTES}{cut}",
             hint="look for a missing line end, mend the line and import the file again",
             raw=raw,
             position=position,
@@ -156,12 +157,12 @@ def _open(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except FileNotFoundError as error:
-        raise Refused(f"{path} does not exist", hint="check the path") from error
+        raise Refused(f"{path_text(path)} does not exist", hint="check the path") from error
     except IsADirectoryError as error:
-        raise Refused(f"{path} is a folder", hint="name the file in it") from error
+        raise Refused(f"{path_text(path)} is a folder", hint="name the file in it") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Refused(f"{path} cannot be read: {reason}", hint="check its permissions") from error
+        raise Refused(f"{path_text(path)} cannot be read: {reason}", hint="check its permissions") from error
 
 
 def _blocks(path: Path, file: BinaryIO) -> Iterator[tuple[bytes, int]]:
@@ -169,7 +170,7 @@ def _blocks(path: Path, file: BinaryIO) -> Iterator[tuple[bytes, int]]:
     chunks = _chunks(file)
     position, first = next(chunks, (0, b""))
     if not first:
-        raise Refused(f"{path} is empty", hint="fetch the file again")
+        raise Refused(f"{path_text(path)} is empty", hint="fetch the file again")
     compressed = first.startswith(_GZIP_MAGIC)
     inflate = _Inflate()
     while first:

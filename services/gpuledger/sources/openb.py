@@ -11,9 +11,9 @@ from pathlib import Path
 from gpuledger.events.envelope import make
 from gpuledger.events.host import Registered
 from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.jobs import NO_USER, Job, Teams
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
-from gpuledger.sources.sizes import file_size
 from gpuledger.sources.table import (
     Facts,
     Record,
@@ -50,7 +50,7 @@ class Openb:
 
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
         """Yield every node and pod; see ``Source.read``. All headers are read before the first record."""
-        parts = []
+        parts: list[tuple[Table, Translator, int]] = []
         offset = 0
         for file in _files(path):
             table = open_table(file)
@@ -186,7 +186,7 @@ def _files(path: Path) -> list[Path]:
     if len(pods) > 1:
         if _USUAL_PODS not in pods:
             raise Refused(
-                f"{path} holds {len(pods)} pod lists, which are variants of one another: {', '.join(pods)}",
+                f"{path_text(path)} holds {len(pods)} pod lists, variants of one another: {', '.join(pods)}",
                 hint="name the pod file to import",
             )
         pods = [_USUAL_PODS]
@@ -194,7 +194,7 @@ def _files(path: Path) -> list[Path]:
     files = [file for file in (nodes, *(_find(path, stem) for stem in pods)) if file is not None]
     if not files:
         raise Refused(
-            f"{path} holds neither {_POD_FILES}*.csv nor {_NODE_FILES[0]}.csv (plain or .gz)",
+            f"{path_text(path)} holds neither {_POD_FILES}*.csv nor {_NODE_FILES[0]}.csv (plain or .gz)",
             hint="name the folder of the trace, or its pod file",
         )
     return files

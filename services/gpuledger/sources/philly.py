@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.files import file_size
 from gpuledger.sources.jobs import NO_USER, Job, Teams
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
-from gpuledger.sources.sizes import file_size
 from gpuledger.sources.table import (
     Facts,
     Record,
@@ -116,6 +116,8 @@ def _digest(raw: bytes) -> bytes:
 
 def _gpu_time_differs(values: Mapping[str, str], duration_s: int, fraction: str, gpus: int) -> Odd | None:
     """Compare the row's own product with ours, exactly; ours is what is booked."""
+    if not fraction and values["gpu_time"] == f"{duration_s * gpus}.0":
+        return None  # as almost every row is written
     scale = 10 ** len(fraction)
     product = (duration_s * scale + int(fraction or 0)) * gpus
     try:
@@ -125,8 +127,8 @@ def _gpu_time_differs(values: Mapping[str, str], duration_s: int, fraction: str,
     own = whole * 10 ** len(own_fraction) + int(own_fraction or 0)
     if own * scale == product * 10 ** len(own_fraction):
         return None
+    product_shown = f"{shown(values['duration'])} x {gpus}"
     return (
         "gpu-time-differs",
-        f"gpu_time: {shown(values['gpu_time'])} is not duration x num_gpus "
-        f"({shown(values['duration'])} x {gpus}), which is booked",
+        f"gpu_time: {shown(values['gpu_time'])} is not {product_shown}, which is booked",
     )

@@ -87,6 +87,8 @@ class Source(Protocol):
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
         """Yield every record of the file or folder, in order, as facts or as a fault.
 
+        A record that says nothing about GPUs (an empty line, a host without any) is passed over.
+
         Raises:
             Refused: When the file is missing or empty, or its header shows that it is of another kind.
                 Nothing of that file was yielded before.

@@ -7,12 +7,14 @@ a ``Fault`` and the next one is looked at.
 import csv
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from gpuledger.events.envelope import Event
 from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import LINE_LIMIT_BYTES, Broken, Line, read_lines
 from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Translated
 from gpuledger.sources.values import Odd, shown
@@ -20,6 +22,7 @@ from gpuledger.sources.values import Odd, shown
 Facts = tuple[tuple[tuple[Event, bytes], ...], Sequence[Odd]]
 """The facts of a record, and what is odd about it."""
 
+_NO_NEWLINE = ("no-final-newline", "the last line has no newline: the file may be cut short")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -49,14 +52,18 @@ class Translator(ABC):
     optional: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        """Keep the options; what a retry knows is for tables whose rows depend on earlier ones."""
+        del context
         self.options = options
 
     def ordinal(self, raw: bytes) -> int:
         """Count identical rows; a table whose rows have keys need not."""
+        del raw
         return 0
 
     def remember(self, values: Mapping[str, str]) -> dict[str, object]:
         """Return what else a retry of the row needs; JSON types only."""
+        del values
         return {}
 
     @abstractmethod
@@ -98,7 +105,7 @@ def open_table(path: Path) -> Table:
         header = tuple(_cells(_text(_without_return(raw))))
     except BadRecord as error:
         raise Refused(
-            f"{path}:1: the header cannot be read: {error.message}",
+            f"{path_text(path)}:1: the header cannot be read: {error.message}",
             hint="the file must be comma-separated text in UTF-8, plain or gzip-compressed",
         ) from error
     return Table(path, header, lines)
@@ -121,8 +128,8 @@ def check_header(table: Table, translator: type[Translator]) -> None:
         problems.append("twice " + ", ".join(sorted(twice)))
     if problems:
         raise Refused(
-            f"{table.path}:1: the columns do not fit: {'; '.join(problems)}",
-            hint=f"expected columns: {', '.join(translator.required + translator.optional)}; nothing was imported",
+            f"{path_text(table.path)}:1: the columns do not fit: {'; '.join(problems)}",
+            hint=f"expected: {', '.join(translator.required + translator.optional)}; nothing was imported",
         )
 
 
@@ -139,7 +146,14 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
         if isinstance(item, Broken):
             context = {**_context(table, translator.options, item.number, 0), "partial": item.partial}
             yield Fault(
-                item.number, item.code, item.message, item.hint, item.raw, context, str(table.path), position
+                item.number,
+                item.code,
+                item.message,
+                item.hint,
+                item.raw,
+                context,
+                path_text(table.path),
+                position,
             )
             continue
         raw = _without_return(item.raw)
@@ -151,11 +165,10 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
         except BadRecord as error:
             yield _fault(table, translator, item, ordinal, error, position)
             continue
+        if not events:
+            continue  # such as a host without GPUs
         if not item.ended:
-            oddities = [
-                *oddities,
-                ("no-final-newline", "the last line has no newline: the file may be cut short"),
-            ]
+            oddities = [*oddities, _NO_NEWLINE]
         yield Translated(item.number, events, _anomalies(table.path, item.number, oddities), position)
 
 
@@ -246,24 +259,25 @@ def _without_return(raw: bytes) -> bytes:
 def _anomalies(path: Path, line: int, oddities: Sequence[Odd]) -> tuple[Anomaly, ...]:
     if not oddities:
         return ()
-    return tuple(Anomaly(code, line, f"{path}:{line}: {message}") for code, message in oddities)
+    place = path_text(path)
+    return tuple(Anomaly(code, line, f"{place}:{line}: {message}") for code, message in oddities)
 
 
-def _fault(  # noqa: PLR0913 - all that is known about the row
+def _fault(
     table: Table, translator: Translator, item: Line, ordinal: int, error: BadRecord, position: int
 ) -> Fault:
     context = _context(table, translator.options, item.number, ordinal)
-    try:
+    with suppress(BadRecord):  # a row that cannot be split has nothing to remember
         context |= translator.remember(row_values(table.header, _without_return(item.raw)))
-    except BadRecord:
-        pass  # a row that cannot be split has nothing to remember
-    message = f"{table.path}:{item.number}: {error.message}"
-    return Fault(item.number, error.code, message, error.hint, item.raw, context, str(table.path), position)
+    message = f"{path_text(table.path)}:{item.number}: {error.message}"
+    return Fault(
+        item.number, error.code, message, error.hint, item.raw, context, path_text(table.path), position
+    )
 
 
 def _context(table: Table, options: ImportOptions, line: int, ordinal: int) -> dict[str, object]:
     return {
-        "path": str(table.path),
+        "path": path_text(table.path),
         "line": line,
         "header": list(table.header),
         "ordinal": ordinal,

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.kernel.accounts import escape_part
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import EPOCH
@@ -18,8 +19,6 @@ GPU_LIMIT = 1_000_000
 
 NAME_LIMIT_BYTES = 255
 PART_LIMIT_BYTES = 128
-END_OF_TIME_S = 4_133_980_800
-"""2101-01-01T00:00:00Z: the first instant that no record may name."""
 
 _DIGITS_LIMIT = 15
 _SHOWN_CHARACTERS = 60
@@ -64,6 +63,8 @@ def seconds_and_fraction(field: str, value: str) -> tuple[int, str]:
         BadRecord: When it is negative, missing or not written in digits.
     """
     whole, _, fraction = value.partition(".")
+    if fraction in {"", "0"} and whole.isdigit() and whole.isascii() and len(whole) <= _DIGITS_LIMIT:
+        return int(whole), ""
     if value.startswith("-") and value.strip("-.0"):
         raise BadRecord(
             f"{field}: {shown(value)} is negative: the end is before the start",
@@ -229,7 +230,7 @@ class LocalTimes:
             raise BadRecord(
                 f"{field}: {shown(value)} is not a time" if value else f"{field}: is missing",
                 code="not-a-time" if value else "missing-value",
-                hint="write YYYY-MM-DD HH:MM:SS, with an offset or in the zone of --tz (UTC unless given)",
+                hint="write YYYY-MM-DD HH:MM:SS; without an offset it is read in the zone of --tz, or UTC",
             )
         odd = None
         if local.tzinfo is None:
@@ -250,11 +251,11 @@ def _doubt(field: str, value: str, local: dt.datetime) -> Odd | None:
     if first > second:
         return (
             "ambiguous-time",
-            f"{field}: {shown(value)} came twice when clocks went back; the first is taken",
+            f"{field}: {shown(value)} came twice as clocks went back; the first is taken",
         )
     return (
         "nonexistent-time",
-        f"{field}: {shown(value)} was skipped when clocks went forward",
+        f"{field}: {shown(value)} was skipped as clocks went forward",
     )
 
 

@@ -1,4 +1,4 @@
-"""Bytes on disk, for progress bars."""
+"""Names and sizes of files."""
 
 from pathlib import Path
 
@@ -15,4 +15,9 @@ def file_size(path: Path) -> int:
         return path.stat().st_size
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Refused(f"{path}: {reason}", hint="check the path") from error
+        raise Refused(f"{path_text(path)}: {reason}", hint="check the path") from error
+
+
+def path_text(path: Path) -> str:
+    """Return the path as text that every store takes, even when its name is no text."""
+    return str(path).encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
