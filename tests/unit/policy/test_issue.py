@@ -131,6 +131,11 @@ def test_an_over_served_department_still_corrects_between_its_children() -> None
     assert weights["d/b"] > weights["d/a"]
 
 
+def test_without_healthy_capacity_the_weights_are_the_shares() -> None:
+    tree = forest({"a": {"share": 3, "used": 9}, "b": {"share": 1}, "c": {"share": 0}}, gpus=0)
+    assert lag_weights(tree, CONFIG) == {"a": Fraction(3, 4), "b": Fraction(1, 4), "c": 0}
+
+
 def test_a_negative_supply_is_refused() -> None:
     with pytest.raises(Refused, match="supply of -1"):
         issue_without_history(forest({"a": {}}), supply_milli=-1)
