@@ -1,11 +1,10 @@
 """Facts about the organisation: accounts, shares, grants, periods, and what the policy issued."""
 
-import datetime as dt
 from typing import Any
 
 import msgspec
 
-from gpuledger.events.fields import Count, Name
+from gpuledger.events.fields import Count, Instant, Name
 
 
 class AccountCreated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -54,7 +53,7 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str
     by: str
     priority: int | None = None
-    expires_at: dt.datetime | None = None
+    expires_at: Instant | None = None
     rollover: str | None = None
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gpuledger.events.fields import END_OF_TIME_S, is_storable
+from gpuledger.events.fields import END_OF_TIME_S, Name, is_storable
 from gpuledger.events.registry import Fact, fact_type, name_of
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import BadRecord
@@ -51,8 +51,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Wire(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    source: str
+    id: Name
+    source: Name
     type: str
     time: dt.datetime
     specversion: str = "1.0"

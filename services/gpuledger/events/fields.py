@@ -1,5 +1,6 @@
 """Field types that facts share: what a value may be, checked while it is decoded."""
 
+import datetime as dt
 from decimal import Decimal
 from typing import Annotated
 
@@ -7,6 +8,9 @@ import msgspec
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A whole number that cannot be negative."""
+
+Instant = Annotated[dt.datetime, msgspec.Meta(tz=True)]
+"""A time with its offset; one without is refused, because nobody can say when it was."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 """An identifier: present and of a sane length."""

@@ -1,11 +1,10 @@
 """Facts about hosts: the inventory and its health."""
 
-import datetime as dt
 from typing import Literal
 
 import msgspec
 
-from gpuledger.events.fields import Count, Name
+from gpuledger.events.fields import Count, Instant, Name
 
 HostState = Literal["healthy", "unhealthy", "maintenance", "draining"]
 
@@ -31,7 +30,7 @@ class HostFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gpu_uuids: list[str] | None = None
     state: HostState | None = None
     reason: str | None = None
-    evidence_at: dt.datetime | None = None
+    evidence_at: Instant | None = None
 
 
 class Registered(HostFact, frozen=True, kw_only=True, omit_defaults=True):

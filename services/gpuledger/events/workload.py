@@ -1,11 +1,10 @@
 """Facts about workloads and their runs. Past tense, frozen; keys as published in docs/events.md."""
 
-import datetime as dt
 from typing import Literal
 
 import msgspec
 
-from gpuledger.events.fields import Count, Name
+from gpuledger.events.fields import Count, Instant, Name
 
 WorkloadClass = Literal["allocated", "unallocated"]
 
@@ -46,7 +45,7 @@ class Submitted(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     priority: int | None = None
     kind: str | None = None
     resumable: bool | None = None
-    eligible_at: dt.datetime | None = None
+    eligible_at: Instant | None = None
     clusters: list[str] | None = None
 
 

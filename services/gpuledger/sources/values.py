@@ -136,7 +136,7 @@ def percent(field: str, value: str) -> Decimal:
         raise BadRecord(
             f"{field}: {shown(value)} is outside 0 to 100 percent",
             code="out-of-bounds",
-            hint=f"correct the value ({_DIGITS_LIMIT} decimals at most), or leave it empty if nothing was measured",
+            hint="correct the value, or leave it empty where nothing was measured",
         )
     return Decimal(f"{number.copy_abs():f}")
 
