@@ -60,7 +60,7 @@ def test_decisions_are_numbered_without_gaps_and_complete(repository: Path) -> N
 
 def test_the_bundled_data_is_attributed(repository: Path) -> None:
     folder = repository / "services/gpuledger/demo/data"
-    files = [path.name for path in folder.iterdir() if path.name != "README.md"]
+    files = [path.name for path in folder.glob("*.csv*")]
     page, notice = (folder / "README.md").read_text(), (repository / "NOTICE").read_text()
     assert [name for name in files if name not in page or name not in notice] == []
 
