@@ -1,6 +1,8 @@
 """What the pages promise is there: commands, links, pictures, decisions."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,14 @@ def test_the_readme_opens_with_purpose_then_picture_then_commands(repository: Pa
     readme = (repository / "README.md").read_text()
     assert readme.startswith("# gpuledger\n")
     assert readme.index("docs/screenshots/") < readme.index("make demo") < readme.index("make test")
+
+
+def test_the_readme_lists_the_commands_there_are(repository: Path) -> None:
+    program = Path(sys.executable).with_name("gpuledger")
+    page = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    commands = re.findall(r"^  ([a-z]+)  ", page.partition("Commands:")[2], re.MULTILINE)
+    table = re.findall(r"^\| `gpuledger ([a-z]+)", (repository / "README.md").read_text(), re.MULTILINE)
+    assert sorted(set(table)) == sorted(commands)
 
 
 def test_relative_links_resolve(repository: Path, product_files: list[Path]) -> None:
