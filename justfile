@@ -41,6 +41,8 @@ definitions:
     DAGSTER_HOME=$(mktemp -d)
     export DAGSTER_HOME
     trap 'rm -rf "$DAGSTER_HOME"' EXIT
+    # dg heeds this file, not the variable, and would write to the home folder otherwise.
+    echo 'telemetry: {enabled: false}' >"$DAGSTER_HOME/dagster.yaml"
     cd pipelines
     {{ bin }}/dg check defs
 
