@@ -188,5 +188,7 @@ def postings_of(fact: Fact, calendar: Calendar) -> Sequence[Posting]:
         return ()
     day = calendar.day_of(calendar.period_bounds_s(fact.period)[0])
     return [
-        charges.grant(account, fact.period, gpu_ms, day) for account, gpu_ms in sorted(grants.items()) if gpu_ms
+        charges.grant(account, fact.period, gpu_ms, day)
+        for account, gpu_ms in sorted(grants.items())
+        if gpu_ms
     ]

@@ -97,7 +97,8 @@ def balance(
     ]  # fmt: skip
     if not below:
         raise NotFound(
-            f"account {account!r} has no balance on cluster {cluster!r}" + (f" in {period}" if period else ""),
+            f"account {account!r} has no balance on cluster {cluster!r}"
+            + (f" in {period}" if period else ""),
             hint=f"gpuledger usage --by account --cluster {cluster} shows what was booked",
         )
     newest = max(b.period for b in below)

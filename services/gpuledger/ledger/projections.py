@@ -34,9 +34,7 @@ class Journalled(NamedTuple):
     fact: Fact
 
 
-def write_histories(
-    writer: Writer, book: str, histories: Iterable[tuple[int, bool, str, History]]
-) -> None:
+def write_histories(writer: Writer, book: str, histories: Iterable[tuple[int, bool, str, History]]) -> None:
     """Bring segments and waits up to date.
 
     Args:
@@ -94,7 +92,17 @@ def _supersede_segments(
     for row_id, name, run, from_at, to_at, account, klass, user, gpus_milli, model, hosts, estimated in rows:
         to_s = None if to_at is None else seconds(to_at)
         segment = Segment(
-            name, run, seconds(from_at), to_s, account, klass, user, gpus_milli, model, tuple(hosts), estimated
+            name,
+            run,
+            seconds(from_at),
+            to_s,
+            account,
+            klass,
+            user,
+            gpus_milli,
+            model,
+            tuple(hosts),
+            estimated,
         )
         if segment in wanted:
             kept.add(segment)
@@ -186,7 +194,16 @@ def _rewrite_hosts(writer: Writer, book: str, names: Sequence[str], seq: int) ->
         "ledger.hosts",
         ("book", "since_seq", "host", "gpus", "gpu_model", "state", "from_at", "to_at"),
         [
-            (book, seq, i.host, i.gpus, i.gpu_model, i.state, instant(i.from_s), None if i.to_s is None else instant(i.to_s))
+            (
+                book,
+                seq,
+                i.host,
+                i.gpus,
+                i.gpu_model,
+                i.state,
+                instant(i.from_s),
+                None if i.to_s is None else instant(i.to_s),
+            )
             for name in names
             for i in intervals(facts[name])
         ],  # fmt: skip

@@ -48,7 +48,11 @@ def sequences(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict
 
 def dead_letter_count(reader: Reader) -> int:
     """Return how many dead letters wait for a person."""
-    row = driver(reader).execute("SELECT count(*) FROM ledger.dead_letters WHERE resolved_at IS NULL").fetchone()
+    row = (
+        driver(reader)
+        .execute("SELECT count(*) FROM ledger.dead_letters WHERE resolved_at IS NULL")
+        .fetchone()
+    )
     return int(row[0]) if row else 0
 
 
@@ -92,5 +96,7 @@ def require_account(reader: Reader, account: str) -> None:
     near = difflib.get_close_matches(account, known, n=3)
     raise NotFound(
         f"account {account!r} does not exist",
-        hint=f"did you mean {', '.join(near)}?" if near else "gpuledger usage --by account lists the accounts",
+        hint=f"did you mean {', '.join(near)}?"
+        if near
+        else "gpuledger usage --by account lists the accounts",
     )

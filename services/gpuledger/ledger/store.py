@@ -63,9 +63,7 @@ def known_identities(
     return {(event_id, source, bytes(digest)) for event_id, source, digest in rows}
 
 
-def facts_of(
-    connection: Reader | Writer, book: str, workloads: Sequence[str]
-) -> Iterator[tuple[str, Known]]:
+def facts_of(connection: Reader | Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[str, Known]]:
     """Yield every journalled fact of the workloads, in sequence."""
     if not workloads:
         return
@@ -144,5 +142,3 @@ def add_to_balances(writer: Writer, book: str, postings: Sequence[tuple[int, Seq
         """,
         (book, *map(list, columns)),
     )
-
-

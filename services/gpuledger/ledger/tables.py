@@ -27,18 +27,30 @@ journal = sa.Table(
     "journal",
     METADATA,
     Column("book", Text, primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False, comment="gapless from 1 within the book"),
+    Column(
+        "seq", BigInteger, primary_key=True, autoincrement=False, comment="gapless from 1 within the book"
+    ),
     Column("recorded_at", Instant, nullable=False, comment="strictly increasing within the book"),
     Column("effective_at", Instant, nullable=False, comment="when it happened, whole seconds"),
     Column("type", Text, nullable=False, comment="event type without prefix and version"),
     Column("source", Text, nullable=False),
     Column("event_id", Text, nullable=False),
-    Column("digest", sa.LargeBinary, nullable=False, comment="of the bytes as they arrived (keyed where they name a user)"),
+    Column(
+        "digest",
+        sa.LargeBinary,
+        nullable=False,
+        comment="of the bytes as they arrived (keyed where they name a user)",
+    ),
     Column("workload", Text),
     Column("run", Text),
     Column("body", JSON, nullable=False, comment="the fact; users are tokens"),
     Column("extra_ref", sa.LargeBinary, comment="salted digest of keys kept in side.texts"),
-    Column("row_hash", sa.LargeBinary, nullable=False, comment="SHA-256 over the previous hash, all columns and the postings"),
+    Column(
+        "row_hash",
+        sa.LargeBinary,
+        nullable=False,
+        comment="SHA-256 over the previous hash, all columns and the postings",
+    ),
     # Serves the identity check of every batch, and look-ups by event id.
     sa.Index("uq_journal_identity", "book", "event_id", "source", "digest", unique=True),
     # Serves derive-and-diff: all facts known of a workload.
@@ -52,7 +64,9 @@ postings = sa.Table(
     "postings",
     METADATA,
     Column("book", Text, primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False, comment="the journal row that caused it"),
+    Column(
+        "seq", BigInteger, primary_key=True, autoincrement=False, comment="the journal row that caused it"
+    ),
     Column("n", Integer, primary_key=True, autoincrement=False, comment="from 1 within the journal row"),
     Column("code", Text, nullable=False, comment="grant, charge, unallocated, ..."),
     Column("commodity", Text, nullable=False, comment="gpu_ms (physical) or gpu_ms_weighted"),
@@ -81,7 +95,9 @@ balances = sa.Table(
     Column("account", Text, primary_key=True),
     Column("period", Text, primary_key=True),
     Column("pot", Text, primary_key=True),
-    Column("code", Text, primary_key=True, comment="movements of one kind; a pot's balance is the sum over codes"),
+    Column(
+        "code", Text, primary_key=True, comment="movements of one kind; a pot's balance is the sum over codes"
+    ),
     Column("amount", BigInteger, nullable=False, comment="credits minus debits"),
     schema="ledger",
 )
@@ -167,7 +183,13 @@ shares = sa.Table(
     Column("account", Text, primary_key=True),
     Column("from_at", Instant, primary_key=True),
     Column("share", BigInteger, nullable=False),
-    Column("set_seq", BigInteger, primary_key=True, autoincrement=False, comment="sequence in ~org; the newest of one instant is in force"),
+    Column(
+        "set_seq",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="sequence in ~org; the newest of one instant is in force",
+    ),
     schema="ledger",
 )
 
@@ -197,7 +219,12 @@ stream_offsets = sa.Table(
     Column("stream", Text, primary_key=True),
     Column("partition", Integer, primary_key=True, autoincrement=False),
     Column("position", BigInteger, nullable=False, comment="next position to read"),
-    Column("epoch", BigInteger, nullable=False, comment="raised by each worker that takes over; older ones are fenced"),
+    Column(
+        "epoch",
+        BigInteger,
+        nullable=False,
+        comment="raised by each worker that takes over; older ones are fenced",
+    ),
     schema="ledger",
 )
 
@@ -209,7 +236,9 @@ dead_letters = sa.Table(
     Column("stream", Text, nullable=False, comment="topic, or import/SOURCE/CLUSTER"),
     Column("partition", Integer, nullable=False),
     Column("position", BigInteger, nullable=False, comment="offset, or line number from 1"),
-    Column("place", Text, nullable=False, comment="where a person finds it: path:line or topic[partition]@offset"),
+    Column(
+        "place", Text, nullable=False, comment="where a person finds it: path:line or topic[partition]@offset"
+    ),
     Column("code", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("hint", Text, nullable=False),
@@ -238,7 +267,9 @@ user_keys = sa.Table(
     "user_keys",
     METADATA,
     Column("name", Text, primary_key=True),
-    Column("key", sa.LargeBinary, nullable=False, comment="random; erasing the row makes the token meaningless"),
+    Column(
+        "key", sa.LargeBinary, nullable=False, comment="random; erasing the row makes the token meaningless"
+    ),
     Column("token", Text, nullable=False, unique=True),
     schema="side",
 )

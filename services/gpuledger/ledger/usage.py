@@ -97,7 +97,9 @@ class UsageReport:
         }
 
 
-def usage(reader: Reader, query: UsageQuery, now_s: int, default_calendar: Calendar | None = None) -> UsageReport:
+def usage(
+    reader: Reader, query: UsageQuery, now_s: int, default_calendar: Calendar | None = None
+) -> UsageReport:
     """Return GPU-time used, keyed as asked, largest key order being the key's own.
 
     Args:
@@ -151,7 +153,8 @@ def _cuts(query: UsageQuery, span: tuple[int, int], calendar: Calendar) -> list[
     match query.by:
         case By.MONTH:
             return [
-                (period, *calendar.period_bounds_s(period)) for period in calendar.periods_between(start_s, end_s)
+                (period, *calendar.period_bounds_s(period))
+                for period in calendar.periods_between(start_s, end_s)
             ]
         case By.DAY:
             first, last = calendar.day_of(start_s), calendar.day_of(max(start_s, end_s - 1))
@@ -194,15 +197,13 @@ def _pieces(
     ends[-1] = min(ends[-1], stop_s)
     per_host = query.by is By.HOST
     as_of_sql, as_of_values = _in_force(reader, query)
-    amount = (
-        "s.gpus_milli * (least(coalesce(s.to_s, c.end_s), c.end_s) - greatest(s.from_s, c.start_s))"
-    )
+    amount = "s.gpus_milli * (least(coalesce(s.to_s, c.end_s), c.end_s) - greatest(s.from_s, c.start_s))"
     sql = f"""
         WITH c AS (SELECT * FROM unnest(%(keys)s::text[], %(starts)s::bigint[], %(ends)s::bigint[]) AS c (key, start_s, end_s)),
              s AS (SELECT *, extract(epoch FROM from_at)::bigint AS from_s, extract(epoch FROM to_at)::bigint AS to_s
                    FROM ledger.segments AS s
                    WHERE (%(cluster)s::text IS NULL OR s.book = %(cluster)s) AND {as_of_sql})
-        SELECT {'s.hosts' if per_host else _KEYS[query.by]} AS key,
+        SELECT {"s.hosts" if per_host else _KEYS[query.by]} AS key,
                sum({amount})::bigint,
                coalesce(sum({amount}) FILTER (WHERE s.to_s IS NULL), 0)::bigint,
                coalesce(sum({amount}) FILTER (WHERE s.estimated), 0)::bigint
@@ -236,9 +237,7 @@ def _in_force(reader: Reader, query: UsageQuery) -> tuple[str, dict[str, object]
     return clause, {"books": list(vector), "seqs": list(vector.values())}
 
 
-def _used(
-    reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar
-) -> dict[str, tuple[int, int]]:
+def _used(reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar) -> dict[str, tuple[int, int]]:
     """Return key -> (sampled gpu_ms, used gpu_ms x 1e6); five-minute buckets that begin in the window."""
     if query.by is By.HOST:
         key = "split_part(b.gpu, '/', 1)"

@@ -1,0 +1,30 @@
+"""The tree of commands. Each module of commands registers its own; nothing heavy is imported here."""
+
+import typer
+
+from gpuledger.cli import budgets, database, ingesting, ledger, policy, reports, running
+
+app = typer.Typer(
+    name="gpuledger",
+    help="Budgets, fair shares and an append-only ledger of GPU time.",
+    epilog="Exit status: 0 done, 1 failed, 2 bad usage or input, 3 a check found problems, 4 not found, "
+    "75 try again later, 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("demo")(running.demo)
+app.command("import")(ingesting.import_)
+app.command("ingest")(ingesting.ingest)
+app.add_typer(budgets.app, name="budget")
+app.command("usage")(reports.usage)
+app.command("balance")(reports.balance)
+app.command("layers")(reports.layers)
+app.command("cycle")(policy.cycle)
+app.command("rollup")(running.rollup)
+app.command("rebuild")(ledger.rebuild)
+app.add_typer(ledger.audit_app, name="audit")
+app.add_typer(ledger.dlq_app, name="dlq")
+app.command("serve")(running.serve)
+app.add_typer(database.app, name="db")

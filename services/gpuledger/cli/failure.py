@@ -1,0 +1,33 @@
+"""Errors for people and programs: a message, a hint, an exit status."""
+
+import json
+import sys
+
+from gpuledger.kernel.errors import Conflict, GpuledgerError, NotFound, Refused, Unavailable
+
+FAILED, USAGE, PROBLEMS, NOT_FOUND, TRY_AGAIN = 1, 2, 3, 4, 75
+
+
+def exit_status(error: GpuledgerError) -> int:
+    """Return the exit status for an error, by what the caller can do about it."""
+    match error:
+        case NotFound():
+            return NOT_FOUND
+        case Refused():
+            return USAGE
+        case Unavailable() | Conflict():
+            return TRY_AGAIN
+        case _:
+            return FAILED
+
+
+def report(error: GpuledgerError, *, as_json: bool) -> int:
+    """Print an error on stderr and return its exit status."""
+    status = exit_status(error)
+    if as_json:
+        print(json.dumps({"error": error.message, "hint": error.hint, "exit": status}), file=sys.stderr)
+    else:
+        print(f"gpuledger: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"  hint: {error.hint}", file=sys.stderr)
+    return status

@@ -1,0 +1,149 @@
+"""``gpuledger import`` and ``gpuledger ingest``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuledger.cli.failure import PROBLEMS
+from gpuledger.cli.options import Json
+from gpuledger.cli.output import note, print_json, progress
+
+if TYPE_CHECKING:
+    from gpuledger.ingest.importer import ImportReport
+    from gpuledger.ingest.intake import Intake
+    from gpuledger.settings import Settings
+    from gpuledger.sources.protocol import ImportOptions, Source
+
+SHOWN_MAX = 20
+
+
+def import_(
+    source: Annotated[str, typer.Argument(help="Kind of file: philly, clustercockpit, openb.")],
+    path: Annotated[Path, typer.Argument(help="The file, or a folder where the source has several.")],
+    cluster: Annotated[str | None, typer.Option("--cluster", help="Cluster and root account.")] = None,
+    tz: Annotated[
+        str | None, typer.Option("--tz", help="Zone of times without an offset; UTC unless given.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Read foreign records into the ledger. Importing again changes nothing; bad rows never stop the rest."""
+    from gpuledger import settings
+    from gpuledger.database.opening import open_database
+    from gpuledger.ingest.intake import Intake
+    from gpuledger.kernel.clock import SystemClock
+    from gpuledger.kernel.errors import NotFound, Refused
+    from gpuledger.sources.protocol import ImportOptions
+    from gpuledger.sources.registry import source as find_source
+
+    reader = find_source(source)
+    if not path.exists():
+        raise Refused(f"{path}: no such file or folder")
+    config = settings.load()
+    options = ImportOptions(cluster=cluster, timezone=tz)
+    with open_database(config) as engine:
+        intake = Intake(engine, SystemClock(), config.calendar)
+        try:
+            report = run(intake, config, reader, path, options)
+        except NotFound as error:  # a missing file is bad usage, not a missing account
+            raise Refused(error.message, hint=error.hint) from error
+    _show(report, as_json=as_json)
+    if report.dead_lettered:
+        raise typer.Exit(PROBLEMS)
+
+
+def run(
+    intake: "Intake", config: "Settings", source: "Source", path: Path, options: "ImportOptions"
+) -> "ImportReport":
+    """Import with a progress bar, straight into the ledger or through Kafka when that is configured."""
+    from gpuledger.ingest.importer import BrokerSink, LedgerSink, run_import
+    from gpuledger.streams.opening import open_broker
+
+    with progress(f"import {source.name}", source.size(path)) as advance:
+        if config.kafka_bootstrap is None:
+            report, clusters = run_import(source, path, options, LedgerSink(intake), advance)
+        else:
+            sink = BrokerSink(intake, open_broker(config))
+            report, clusters = run_import(source, path, options, sink, advance)
+            sink.publisher.close()
+    if config.kafka_bootstrap is not None:
+        drain(intake, config)
+    intake.open_periods(clusters)
+    return report
+
+
+def drain(intake: "Intake", config: "Settings") -> None:
+    """Book everything that is on the event topics now."""
+    from gpuledger.ingest.worker import Worker
+    from gpuledger.streams.opening import open_broker
+    from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY
+
+    broker = open_broker(config)
+    for topic in (SCHEDULER_EVENTS, TELEMETRY):
+        probe = broker.subscriber(topic)
+        probe.assign(dict.fromkeys(broker.partitions(topic), 0))
+        ends = dict(probe.end_positions())
+        probe.close()
+        with progress(f"ingest {topic}", sum(ends.values())) as advance:
+            worker = Worker(intake, broker, topic)
+            worker.run(
+                lambda at, ends=ends: all(at.get(p, 0) >= end for p, end in ends.items()),
+                lambda done, advance=advance: advance(done.records),
+            )
+
+
+def ingest(
+    once: Annotated[bool, typer.Option("--once", help="Stop when the topics are drained.")] = False,
+    topic: Annotated[
+        str, typer.Option("--topic", help="gpu.scheduler.events, gpu.budget.events or gpu.telemetry.")
+    ] = "gpu.scheduler.events",
+) -> None:
+    """Run the ingest worker: book one topic until interrupted. A second worker takes over from the first."""
+    from gpuledger import settings
+    from gpuledger.database.opening import open_database
+    from gpuledger.ingest.intake import Intake
+    from gpuledger.ingest.worker import Worker
+    from gpuledger.kernel.clock import SystemClock
+    from gpuledger.kernel.errors import Refused
+    from gpuledger.streams.opening import open_broker
+    from gpuledger.streams.topics import BUDGET_EVENTS, SCHEDULER_EVENTS, TELEMETRY
+
+    known = {name: name for name in (SCHEDULER_EVENTS, BUDGET_EVENTS, TELEMETRY)}
+    if topic not in known:
+        raise Refused(f"--topic: {topic!r} is not an event topic", hint=f"one of {', '.join(known)}")
+    config = settings.load()
+    with open_database(config) as engine:
+        broker = open_broker(config)
+        broker.ensure_topics([known[topic]])
+        worker = Worker(Intake(engine, SystemClock(), config.calendar), broker, known[topic])
+        ends: dict[int, int] = {}
+        if once:
+            probe = broker.subscriber(known[topic])
+            probe.assign(dict.fromkeys(broker.partitions(known[topic]), 0))
+            ends = dict(probe.end_positions())
+            probe.close()
+        done = worker.run(
+            lambda at: once and all(at.get(p, 0) >= end for p, end in ends.items()),
+            lambda so_far: note(f"{topic}: {so_far.records} records, {so_far.dead_lettered} dead letters"),
+        )
+    note(f"{done.accepted} accepted, {done.repeated} repeated, {done.dead_lettered} dead-lettered")
+
+
+def _show(report: "ImportReport", *, as_json: bool) -> None:
+    for fault in report.faults[:SHOWN_MAX]:
+        note(f"  dead letter: {fault}")
+    if len(report.faults) > SHOWN_MAX:
+        note(f"  ... and {len(report.faults) - SHOWN_MAX} more; gpuledger dlq list shows all")
+    if as_json:
+        print_json(report.as_json())
+        return
+    print(
+        f"{report.records:,} records: {report.accepted:,} accepted, {report.repeated:,} repeated,"
+        f" {report.dead_lettered:,} dead-lettered"
+    )
+    counts: dict[str, int] = {}
+    for anomaly in report.anomalies:
+        counts[anomaly.code] = counts.get(anomaly.code, 0) + 1
+    for code, count in sorted(counts.items()):
+        first = next(a for a in report.anomalies if a.code == code)
+        print(f"anomaly {code}: {count:,} (first: {first.message})")

@@ -1,0 +1,145 @@
+"""``gpuledger audit``, ``rebuild`` and ``dlq``: the book itself, and what could not be read into it."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuledger.cli.failure import PROBLEMS
+from gpuledger.cli.options import Json
+from gpuledger.cli.output import note, print_json, print_table
+
+if TYPE_CHECKING:
+    from gpuledger.events.envelope import Event
+    from gpuledger.ingest.dead_letters import Stored
+
+audit_app = typer.Typer(help="Verify the ledger.", no_args_is_help=True)
+dlq_app = typer.Typer(help="Records that could not be read.", no_args_is_help=True)
+
+
+@audit_app.command("verify")
+def verify(as_json: Json = False) -> None:
+    """Recompute every hash, sequence and balance; names the first bad row of each book."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.ledger import audit
+
+    with open_database(settings.load()) as engine, reading(engine) as reader:
+        result = audit.verify(reader)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        rows = [
+            (b.book, f"{b.rows:,}", b.head[:16], "holds" if b.first_bad is None else f"row {b.first_bad.seq}: {b.first_bad.what}")
+            for b in result.books
+        ]  # fmt: skip
+        print_table(["book", ">rows", "head", "verdict"], rows)
+        for fault in result.faults:
+            print(f"guard: {fault}")
+        print("the ledger holds" if result.ok else "the ledger does NOT hold")
+    if not result.ok:
+        raise typer.Exit(PROBLEMS)
+
+
+def rebuild(
+    check: Annotated[bool, typer.Option("--check", help="Compare only; change nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Rebuild balances and projections from the journal, or check that they would come out the same."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.opening import open_database
+    from gpuledger.ledger import rebuild as rebuilding
+
+    config = settings.load()
+    with open_database(config) as engine:
+        if not check:
+            with writing(engine) as writer:
+                rebuilding.rebuild(writer)
+        with reading(engine) as reader:
+            result = rebuilding.check(reader, config.calendar)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        for line in result.differences:
+            print(line)
+        print(f"state digest {result.state_digest}: {'agrees with the journal' if result.ok else 'DIFFERS'}")
+    if not result.ok:
+        raise typer.Exit(PROBLEMS)
+
+
+@dlq_app.command("list")
+def list_(as_json: Json = False) -> None:
+    """List what could not be read, with its place, reason and remedy."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.ingest import dead_letters
+
+    with open_database(settings.load()) as engine, reading(engine) as reader:
+        stored = dead_letters.waiting(reader)
+    if as_json:
+        documents = [
+            {
+                "id": s.id, "received_at": s.received_at.isoformat(), "place": s.letter.place, "code": s.letter.code,
+                "reason": s.letter.reason, "hint": s.letter.hint, "bytes": len(s.letter.raw),
+            }
+            for s in stored
+        ]  # fmt: skip
+        print_json({"dead_letters": documents})
+    elif not stored:
+        print("no dead letters")
+    else:
+        rows = [(s.id, s.letter.place, s.letter.code, s.letter.reason) for s in stored]
+        print_table([">id", "place", "code", "reason"], rows)
+
+
+@dlq_app.command("retry")
+def retry(as_json: Json = False) -> None:
+    """Read every dead letter again with the code of today; what is understood now is booked."""
+    from gpuledger import settings
+    from gpuledger.database.engine import Writer, reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.ingest import dead_letters
+    from gpuledger.ingest.intake import Intake
+    from gpuledger.kernel.clock import SystemClock
+    from gpuledger.kernel.errors import BadRecord
+
+    config, clock = settings.load(), SystemClock()
+    resolved = failed = 0
+    with open_database(config) as engine:
+        with reading(engine) as reader:
+            stored = dead_letters.waiting(reader)
+        intake = Intake(engine, clock, config.calendar)
+        clusters: set[str] = set()
+        for item in stored:
+            try:
+                events = _read_again(item)
+            except BadRecord as error:
+                failed += 1
+                note(f"  {item.letter.place}: {error.message}")
+                continue
+
+            def guard(writer: Writer, last: bool, item: "Stored" = item) -> None:
+                if last:
+                    dead_letters.resolve(writer, [item.id], clock.now())
+
+            intake.take(events, guard)
+            clusters |= {e.data.cluster for e in events if hasattr(e.data, "cluster")}
+            resolved += 1
+        intake.open_periods(sorted(clusters))
+    print_json({"resolved": resolved, "failed": failed}) if as_json else print(
+        f"{resolved} resolved, {failed} still bad"
+    )
+    if failed:
+        raise typer.Exit(PROBLEMS)
+
+
+def _read_again(item: "Stored") -> "list[Event]":
+    from gpuledger.ingest.importer import retry_events
+    from gpuledger.ingest.worker import understood
+    from gpuledger.sources.registry import source
+
+    if item.letter.stream.startswith("import/"):
+        return [event for event, _ in retry_events(source(str(item.letter.context["source"])), item.letter)]
+    return [understood(item.letter.raw)]

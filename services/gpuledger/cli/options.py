@@ -1,0 +1,65 @@
+"""Options that commands share, and how their values are read."""
+
+import datetime as dt
+from typing import Annotated
+
+import typer
+
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import seconds
+from gpuledger.kernel.errors import Refused
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Cluster = Annotated[str | None, typer.Option("--cluster", help="One cluster; all unless given.")]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from", help="Start: 2017-10-01, 2017-10-01T06:00:00Z, or seconds since 1970 (the trace's origin)."
+    ),
+]
+To = Annotated[str | None, typer.Option("--to", help="End, exclusive; like --from.")]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--as-of", help="What the ledger said at this recorded time (2026-11-29T12:00:00Z)."),
+]
+
+
+def moment(text: str | None, option: str, calendar: Calendar) -> int | None:
+    """Read an instant: whole seconds, a day in the organisation's zone, or RFC 3339 with an offset.
+
+    Raises:
+        Refused: When it is none of these; a time without a zone is not guessed.
+    """
+    if text is None:
+        return None
+    if text.lstrip("-").isdigit():
+        return int(text)
+    try:
+        if len(text) == len("2017-10-01"):
+            return calendar.day_start_s(dt.date.fromisoformat(text))
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise Refused(
+            f"{option}: {text!r} is not a time",
+            hint="write 2017-10-01, 2017-10-01T06:00:00Z, or whole seconds",
+        ) from error
+    if instant.tzinfo is None:
+        raise Refused(f"{option}: {text!r} has no zone", hint="add Z for UTC, or an offset such as +08:00")
+    return seconds(instant.astimezone(dt.UTC))
+
+
+def recorded(text: str | None) -> dt.datetime | None:
+    """Read ``--as-of``.
+
+    Raises:
+        Refused: When it is no RFC 3339 time with an offset.
+    """
+    if text is None:
+        return None
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise Refused(f"--as-of: {text!r} is not a time", hint="write 2026-11-29T12:00:00Z") from error
+    if instant.tzinfo is None:
+        raise Refused(f"--as-of: {text!r} has no zone", hint="add Z for UTC, or an offset such as +08:00")
+    return instant.astimezone(dt.UTC)

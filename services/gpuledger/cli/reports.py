@@ -1,0 +1,137 @@
+"""``gpuledger usage``, ``balance``, ``layers``: the reading commands."""
+
+from typing import Annotated
+
+import typer
+
+from gpuledger.cli.options import AsOf, Cluster, From, Json, To, moment, recorded
+from gpuledger.cli.output import print_json, print_table
+
+
+def usage(
+    by: Annotated[
+        str, typer.Option("--by", help="account, month, day, user, class, cluster, host or model.")
+    ] = "account",
+    cluster: Cluster = None,
+    from_: From = None,
+    to: To = None,
+    as_of: AsOf = None,
+    as_json: Json = False,
+) -> None:
+    """Print GPU-time used: physical, both classes, open runs up to now."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.kernel.amounts import gpu_hours
+    from gpuledger.kernel.clock import SystemClock, seconds
+    from gpuledger.kernel.errors import Refused
+    from gpuledger.ledger import queries
+    from gpuledger.ledger.usage import By, UsageQuery
+    from gpuledger.ledger.usage import usage as read_usage
+
+    if by not in set(By):
+        raise Refused(f"--by: {by!r} is not a key", hint=f"one of {', '.join(By)}")
+    config = settings.load()
+    with open_database(config) as engine, reading(engine) as reader:
+        calendar = queries.calendar(reader, config.calendar)
+        query = UsageQuery(
+            by=By(by),
+            cluster=cluster,
+            from_s=moment(from_, "--from", calendar),
+            to_s=moment(to, "--to", calendar),
+            as_of=recorded(as_of),
+        )
+        report = read_usage(reader, query, seconds(SystemClock().now()), config.calendar)
+    if as_json:
+        print_json(report.as_json())
+        return
+    rows = [
+        (row.key, f"{gpu_hours(row.gpu_ms):,}", "-" if row.used_gpu_ms is None else f"{gpu_hours(row.used_gpu_ms):,}",
+         "-" if row.coverage is None else f"{row.coverage:.1%}")
+        for row in report.rows
+    ]  # fmt: skip
+    print_table([by, ">GPU-hours", ">used (gpu_util)", ">coverage"], rows)
+    print(f"total {gpu_hours(report.total_gpu_ms):,} GPU-hours, as of {report.as_of:%Y-%m-%dT%H:%M:%SZ}")
+    if report.provisional_gpu_ms:
+        print(f"of it {gpu_hours(report.provisional_gpu_ms):,} GPU-hours of runs that still go on")
+
+
+def balance(
+    account: Annotated[str, typer.Argument(help="Account path, such as philly/ee9e8c.")],
+    cluster: Cluster = None,
+    period: Annotated[
+        str | None, typer.Option("--period", help="Budget period, such as 2017-10; the newest unless given.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print what an account was granted, has used, holds and has left."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.kernel.amounts import gpu_hours
+    from gpuledger.kernel.clock import SystemClock, seconds
+    from gpuledger.ledger.balances import balance as read_balance
+
+    config = settings.load()
+    with open_database(config) as engine, reading(engine) as reader:
+        found = read_balance(reader, account, cluster, period, seconds(SystemClock().now()), config.calendar)
+    if as_json:
+        print_json(found.as_json())
+        return
+    names = ("granted", "transferred", "charged", "held", "credited", "expired", "available", "unallocated")
+    rows = [(name, f"{gpu_hours(getattr(found, name + '_gpu_ms')):,}") for name in names]
+    print_table(["", ">GPU-hours"], rows, title=f"{found.account} on {found.cluster}, {found.period}")
+
+
+def layers(
+    by: Annotated[str, typer.Option("--by", help="day, hour, cluster or total.")] = "cluster",
+    cluster: Cluster = None,
+    from_: From = None,
+    to: To = None,
+    as_json: Json = False,
+) -> None:
+    """Print availability, occupancy, impact and utilisation, as the last roll-up left them."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.ledger import queries
+    from gpuledger.warehouse.reads import layers as read_layers
+
+    config = settings.load()
+    with open_database(config) as engine, reading(engine) as reader:
+        calendar = queries.calendar(reader, config.calendar)
+        rows = read_layers(
+            reader,
+            by=by,
+            cluster=cluster,
+            from_s=moment(from_, "--from", calendar),
+            to_s=moment(to, "--to", calendar),
+        )
+    print_json({"rows": rows}) if as_json else print_layers(rows)
+
+
+def print_layers(rows: list[dict[str, object]]) -> None:
+    """Print the four layers as a table; what is missing says why."""
+
+    def percent(value: object) -> str:
+        return "-" if value is None else f"{float(str(value)):.2%}"
+
+    cells = []
+    for row in rows:
+        impact, used = row["impact"], row["utilisation"]
+        assert isinstance(impact, dict)
+        assert isinstance(used, dict)
+        cells.append(
+            (row["key"], percent(row["availability"]), percent(row["occupancy"]), percent(impact["window"]),
+             percent(used["value"]), percent(used["coverage"]), row.get("reason") or "")
+        )  # fmt: skip
+    columns = [
+        "",
+        ">availability",
+        ">occupancy",
+        ">impact (window)",
+        ">utilisation (gpu_util)",
+        ">coverage",
+        "why empty",
+    ]
+    print_table(columns, cells)

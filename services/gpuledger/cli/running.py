@@ -1,0 +1,189 @@
+"""``gpuledger rollup``, ``serve`` and ``demo``: what runs beside the command itself."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuledger.cli.children import HOST, Children, free_port
+from gpuledger.cli.failure import FAILED
+from gpuledger.cli.options import Json
+from gpuledger.cli.output import note, print_json
+from gpuledger.kernel.errors import Refused
+
+if TYPE_CHECKING:
+    from gpuledger.settings import Settings
+
+API_PORT, DASHBOARD_PORT, DAGSTER_PORT = 8080, 8501, 3000
+
+
+def pipeline_env(config: "Settings", url: str) -> dict[str, str]:
+    """Return the environment that the pipelines and their UI need."""
+    folder = config.home / "dagster"
+    folder.mkdir(parents=True, exist_ok=True)
+    return {
+        "GPULEDGER_DATABASE_URL": url,
+        "DAGSTER_HOME": str(folder),
+        "DAGSTER_DISABLE_TELEMETRY": "1",
+        "GX_ANALYTICS_ENABLED": "false",
+    }
+
+
+def run_rollup(config: "Settings", url: str, arguments: list[str]) -> tuple[int, dict[str, object] | None]:
+    """Run the pipelines as a process of their own; return its exit status and its summary.
+
+    The product never imports its pipelines: they are an outer room with heavy imports.
+    """
+    command = [sys.executable, "-m", "gpuledger_pipelines.rollup", "--json", *arguments]
+    done = subprocess.run(
+        command, env={**os.environ, **pipeline_env(config, url)}, stdout=subprocess.PIPE, check=False
+    )
+    try:
+        summary = json.loads(done.stdout)
+    except ValueError:
+        summary = None
+    return done.returncode, summary
+
+
+def rollup(
+    cluster: Annotated[
+        list[str] | None, typer.Option("--cluster", help="A cluster; repeat for more; all unless given.")
+    ] = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", help="First day (2017-10-01); the first with data unless given.")
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", help="Day after the last; the last with data unless given.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Roll the ledger up into the warehouse through Dagster, every table gated by its checks."""
+    from gpuledger import settings
+    from gpuledger.database.opening import open_database
+
+    config = settings.load()
+    arguments = [part for name in cluster or [] for part in ("--cluster", name)]
+    arguments += ["--from", from_] if from_ else []
+    arguments += ["--to", to] if to else []
+    with open_database(config) as engine:
+        status, summary = run_rollup(config, engine.url.render_as_string(hide_password=False), arguments)
+    if summary is not None:
+        print_json(summary) if as_json else show_rollup(summary)
+    if status:
+        raise typer.Exit(status)
+
+
+def show_rollup(summary: dict[str, object]) -> None:
+    """Print what a roll-up did, a line per cluster."""
+    clusters = summary["clusters"]
+    assert isinstance(clusters, list)
+    for c in clusters:
+        rows = sum(c["rows"].values())
+        print(
+            f"{c['cluster']}: {c['from']} to {c['to']}, {rows:,} rows, {c['checks_passed']} gates passed,"
+            f" {c['checks_failed']} failed"
+        )
+
+
+def serve(
+    port: Annotated[
+        int, typer.Option("--port", help="The API's port; the next free one when busy.")
+    ] = API_PORT,
+    only_api: Annotated[bool, typer.Option("--only-api", help="No dashboards, no Dagster UI.")] = False,
+) -> None:
+    """Serve the API, the dashboards and the Dagster UI on 127.0.0.1 until Ctrl-C."""
+    from gpuledger import settings
+    from gpuledger.database.opening import open_database
+
+    config = settings.load()
+    with open_database(config) as engine:
+        serve_until_interrupted(
+            config, engine.url.render_as_string(hide_password=False), port=port, only_api=only_api
+        )
+
+
+def serve_until_interrupted(config: "Settings", url: str, *, port: int, only_api: bool) -> None:
+    """Start the servers, print where they are, and wait.
+
+    Raises:
+        Unavailable: When one of them does not start.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    with Children(config.home / "logs") as children:
+        api_port = free_port(port)
+        api = f"http://{HOST}:{api_port}"
+        program = (
+            "import sys; from gpuledger.api.serve import run; run(sys.argv[1], sys.argv[2], int(sys.argv[3]))"
+        )
+        children.start("api", [sys.executable, "-c", program, url, HOST, str(api_port)], {})
+        places = [("API", f"{api}/docs")]
+        if not only_api:
+            places += _start_pages(children, config, url, api)
+        children.wait_for("api", f"{api}/healthz", 60)
+        for name, place in places:
+            print(f"{name:12} {place}", flush=True)
+        note("Ctrl-C stops everything")
+        while (ended := children.first_ended()) is None:
+            time.sleep(0.5)
+    note(f"gpuledger: {ended} ended by itself; read {config.home / 'logs' / (ended + '.log')}")
+    raise typer.Exit(FAILED)
+
+
+def _start_pages(children: Children, config: "Settings", url: str, api: str) -> list[tuple[str, str]]:
+    dashboards, dagster = free_port(DASHBOARD_PORT), free_port(DAGSTER_PORT)
+    children.start(
+        "dashboards",
+        [sys.executable, "-m", "gpuledger_dashboards.run", "--port", str(dashboards), "--api", api],
+        {"GPULEDGER_API_URL": api},
+    )
+    children.start(
+        "dagster",
+        [sys.executable, "-m", "dagster_webserver", "-h", HOST, "-p", str(dagster), "-m", "gpuledger_pipelines.definitions"],
+        pipeline_env(config, url),
+        cwd=config.home,
+    )  # fmt: skip
+    children.wait_for("dashboards", f"http://{HOST}:{dashboards}/_stcore/health", 60)
+    children.wait_for("dagster", f"http://{HOST}:{dagster}/server_info", 120)
+    return [("Dashboards", f"http://{HOST}:{dashboards}/"), ("Dagster", f"http://{HOST}:{dagster}/")]
+
+
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="Stop after the summary.")] = False,
+    kafka: Annotated[bool, typer.Option("--kafka", help="Send the traces through Kafka.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Delete the demo's folder.")] = False,
+) -> None:
+    """Run the whole path on real traces: import, budgets, roll-ups, policy cycles, a summary, then serve."""
+    from gpuledger import settings
+    from gpuledger.cli import demo as steps
+
+    config = settings.load()
+    if remove:
+        steps.remove(config)
+        return
+    if config.database_url is not None:
+        raise Refused(
+            "the demo runs on the embedded PostgreSQL only, and GPULEDGER_DATABASE_URL is set",
+            hint="unset it for the demo: env -u GPULEDGER_DATABASE_URL gpuledger demo",
+        )
+    steps.run(config, once=once, kafka=kafka)
+
+
+def broker_program() -> Path:
+    """Return the program that starts an Apache Kafka from a checkout.
+
+    Raises:
+        Refused: When this is an installed copy without it.
+    """
+    program = Path(__file__).parents[3] / "infra" / "kafka" / "broker.py"
+    if not program.exists():
+        raise Refused(
+            "--kafka needs a broker: this copy has no infra/kafka",
+            hint="run it from a checkout, or set GPULEDGER_KAFKA_BOOTSTRAP to your Kafka",
+        )
+    return program

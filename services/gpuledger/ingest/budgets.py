@@ -1,0 +1,160 @@
+"""``gpuledger budget apply``: the difference between a budget file and the ledger, as commands.
+
+Applying a file twice changes nothing; shares and inventory take effect at a given moment and their
+earlier versions are kept for ever.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from gpuledger.database.engine import Reader, reading
+from gpuledger.events import budget, host
+from gpuledger.events.envelope import Event, make
+from gpuledger.events.registry import Fact
+from gpuledger.ingest.budget_file import BudgetFile, Cluster
+from gpuledger.ingest.intake import Intake
+from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import instant
+from gpuledger.kernel.errors import Refused
+from gpuledger.ledger import queries
+from gpuledger.ledger.copying import driver
+
+SOURCE = "gpuledger/budget-file"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One command and the line that shows it to a person."""
+
+    shown: str
+    fact: Fact
+
+
+def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar) -> list[Change]:
+    """Return the commands that turn the ledger into what the file says, shown first.
+
+    Args:
+        reader: A snapshot.
+        file: What is wanted.
+        at_s: When shares and inventory take effect.
+        by: Who applies it.
+        default: The calendar before the organisation has set one.
+
+    Raises:
+        Refused: When the file takes back a grant, or moves the organisation's zone after facts were booked.
+    """
+    return [
+        *_organisation(reader, file, by, default),
+        *_accounts(reader, file, at_s, by),
+        *(
+            change
+            for name, cluster in file.clusters.items()
+            for change in _hosts(reader, name, cluster, at_s)
+        ),
+        *_grants(reader, file, by),
+    ]
+
+
+def apply(intake: Intake, changes: list[Change], at_s: int) -> dict[str, list[str]]:
+    """Journal the commands, then open the periods that can be opened; return those by cluster."""
+    intake.take([_event(change.fact, at_s) for change in changes])
+    with reading(intake.engine) as reader:
+        clusters = queries.clusters(reader)
+    return intake.open_periods(clusters)
+
+
+def _event(fact: Fact, at_s: int) -> Event:
+    # The id names the content, so that a command cannot be booked twice for one moment.
+    body = msgspec.json.encode(fact)
+    event_id = f"{at_s}/{hashlib.sha256(body).hexdigest()[:24]}"
+    return make(id=event_id, source=SOURCE, at_s=at_s, data=fact)[0]
+
+
+def _organisation(reader: Reader, file: BudgetFile, by: str, default: Calendar) -> Iterator[Change]:
+    if file.organisation is None:
+        return
+    present = queries.calendar(reader, default).timezone
+    wanted = file.organisation.timezone
+    if wanted == present:
+        return
+    if queries.clusters(reader):
+        raise Refused(
+            f"organisation.timezone: {wanted} differs from {present}, and facts are booked already",
+            hint="the zone can change at a period edge only; set it before the first import",
+        )
+    fact = budget.OrganisationSet(policy="organisation", timezone=wanted, period="month", by=by)
+    yield Change(f"~ organisation.timezone  {present} -> {wanted}", fact)
+
+
+def _accounts(reader: Reader, file: BudgetFile, at_s: int, by: str) -> Iterator[Change]:
+    known, shares = set(queries.account_paths(reader)), queries.shares_at(reader, instant(at_s))
+    for path in sorted({node for name in file.accounts for node in lineage(name)} - known):
+        yield Change(f"+ account  {path}", budget.AccountCreated(account=path, by=by, reason="budget-file"))
+    for path, account in sorted(file.accounts.items()):
+        before = shares.get(path)
+        if before != account.share:
+            shown = f"~ share    {path}  {'1 (default)' if before is None else before} -> {account.share}"
+            yield Change(
+                shown, budget.ShareSet(account=path, share=account.share, reason="budget-file", by=by)
+            )
+
+
+def _hosts(reader: Reader, name: str, cluster: Cluster, at_s: int) -> Iterator[Change]:
+    wanted = {}
+    left, number = cluster.gpus, 1
+    while left > 0:
+        wanted[f"{name}-{number:04d}"] = (min(left, cluster.gpus_per_host), cluster.model)
+        left, number = left - cluster.gpus_per_host, number + 1
+    rows = driver(reader).execute(
+        "SELECT host, gpus, gpu_model FROM ledger.hosts WHERE book = %s AND until_seq IS NULL AND to_at IS NULL",
+        (name,),
+    )
+    present = {host_name: (gpus, model) for host_name, gpus, model in rows}
+    before, after = sum(g for g, _ in present.values()), cluster.gpus
+    for host_name, (gpus, model) in sorted(wanted.items()):
+        if present.get(host_name) != (gpus, model):
+            fact: Fact = host.Registered(cluster=name, host=host_name, gpus=gpus, gpu_model=model)
+            yield Change(f"~ cluster  {name}  {before} -> {after} GPUs: {host_name} {gpus} x {model}", fact)
+    for host_name, (gpus, model) in sorted(present.items()):
+        if host_name not in wanted:
+            fact = host.Retired(
+                cluster=name, host=host_name, gpus=gpus, gpu_model=model, reason="budget-file"
+            )
+            yield Change(f"- cluster  {name}  {before} -> {after} GPUs: {host_name} retired", fact)
+
+
+def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
+    granted = _granted(reader)
+    for path, account in sorted(file.accounts.items()):
+        for grant in account.grants:
+            key = (path, grant.cluster, grant.period)
+            more = grant.gpu_ms - granted.get(key, 0)
+            if more < 0:
+                raise Refused(
+                    f"accounts.{path}: the grant on {grant.cluster} for {grant.period} would shrink to"
+                    f" {grant.gpu_hours} GPU-hours",
+                    hint="what was granted stays granted; a later version transfers and adjusts",
+                )
+            if more:
+                fact = budget.Granted(
+                    account=path, cluster=grant.cluster, period=grant.period, gpu_ms=more, reason="budget-file",
+                    by=by, priority=grant.priority, expires_at=grant.expires, rollover=grant.rollover,
+                )  # fmt: skip
+                yield Change(
+                    f"+ grant    {path}  {grant.cluster} {grant.period}  {grant.gpu_hours} GPU-hours", fact
+                )
+
+
+def _granted(reader: Reader) -> dict[tuple[str, str, str], int]:
+    rows = driver(reader).execute(
+        "SELECT body->>'account', book, body->>'period', sum((body->>'gpu_ms')::bigint)::bigint"
+        " FROM ledger.journal WHERE workload IS NULL AND type = 'budget.granted' GROUP BY 1, 2, 3"
+    )
+    return {(account, book, period): amount for account, book, period, amount in rows}
+
+
+__all__ = ["Change", "apply", "plan"]

@@ -1,0 +1,163 @@
+"""``gpuledger import``: foreign records -> events -> the ledger, straight or through Kafka.
+
+Both ways book the same events; a record counts as repeated when the book knew all its events.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from gpuledger.database.engine import Writer, reading, writing
+from gpuledger.events.envelope import Event, book_of, key_of
+from gpuledger.events.telemetry import Sampled
+from gpuledger.ingest.dead_letters import DeadLetter, put
+from gpuledger.ingest.intake import Intake, Taken
+from gpuledger.ledger.copying import driver
+from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Source, Translated
+from gpuledger.streams.protocol import Broker, Message
+from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY, Topic
+
+BATCH_RECORDS = 2000
+RAW_BYTES_MAX = 16 * 2**20
+
+OnProgress = Callable[[int], None]
+"""Told how many bytes of the file were read so far."""
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import found. Counts are source records, not events."""
+
+    records: int = 0
+    accepted: int = 0
+    repeated: int = 0
+    dead_lettered: int = 0
+    anomalies: list[Anomaly] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report under the published keys."""
+        return {
+            "records": self.records,
+            "accepted": self.accepted,
+            "repeated": self.repeated,
+            "dead_lettered": self.dead_lettered,
+            "anomalies": [{"code": a.code, "line": a.line, "message": a.message} for a in self.anomalies],
+            "faults": self.faults,
+        }
+
+
+class Sink(Protocol):
+    """Where the events of an import go."""
+
+    def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
+        """Accept a batch; say which events were new."""
+        ...
+
+
+class LedgerSink:
+    """Books events straight into the ledger, dead letters in the same transaction."""
+
+    def __init__(self, intake: Intake) -> None:
+        self.intake = intake
+
+    def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
+        """Book a batch."""
+
+        def guard(writer: Writer, last: bool) -> None:  # noqa: FBT001 - the Guard protocol
+            if last and letters:
+                put(writer, letters, self.intake.clock.now())
+
+        return self.intake.take([event for event, _ in events], guard if letters else None)
+
+
+class BrokerSink:
+    """Publishes events; says beforehand which of them the ledger knows already."""
+
+    def __init__(self, intake: Intake, broker: Broker) -> None:
+        self.intake, self.broker = intake, broker
+        broker.ensure_topics([SCHEDULER_EVENTS, TELEMETRY])
+        self.publisher = broker.publisher()
+
+    def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
+        """Publish a batch and wait until it is stored."""
+        taken = Taken(accepted={(e.source, e.id) for e, _ in events} - self._known([e for e, _ in events]))
+        taken.repeated = len(events) - len(taken.accepted)
+        for event, value in events:
+            topic: Topic = TELEMETRY if isinstance(event.data, Sampled) else SCHEDULER_EVENTS
+            self.publisher.publish(topic, [Message(key_of(event.data), value)])
+        self.publisher.flush()
+        if letters:
+            with writing(self.intake.engine) as writer:
+                put(writer, letters, self.intake.clock.now())
+        return taken
+
+    def _known(self, events: Sequence[Event]) -> set[tuple[str, str]]:
+        known: set[tuple[str, str]] = set()
+        with reading(self.intake.engine) as reader:
+            for table, is_telemetry in (("ledger.journal", False), ("telemetry.samples", True)):
+                own = [e for e in events if isinstance(e.data, Sampled) is is_telemetry]
+                rows = driver(reader).execute(
+                    f"SELECT source, event_id FROM {table} WHERE book = ANY(%s) AND event_id = ANY(%s)",
+                    (sorted({book_of(e.data) for e in own}), [e.id for e in own]),
+                )
+                known.update(rows.fetchall())
+        return known
+
+
+def run_import(
+    source: Source, path: Path, options: ImportOptions, sink: Sink, on_progress: OnProgress
+) -> tuple[ImportReport, list[str]]:
+    """Read a file or folder to its end; return the report and the clusters it touched.
+
+    Raises:
+        Refused: When the file as a whole cannot be what its source says.
+        Unavailable: When the database or broker cannot be reached.
+    """
+    report, clusters = ImportReport(), set[str]()
+    records = iter(source.read(path, options))
+    for batch in iter(lambda: list(islice(records, BATCH_RECORDS)), []):
+        understood = [item for item in batch if isinstance(item, Translated)]
+        faults = [item for item in batch if isinstance(item, Fault)]
+        events = [pair for item in understood for pair in item.events]
+        taken = sink.take(events, [_letter(source, options, fault) for fault in faults])
+        clusters.update(book_of(event.data) for event, _ in events)
+        report.records += len(batch)
+        report.dead_lettered += len(faults)
+        for item in understood:
+            new = any((event.source, event.id) in taken.accepted for event, _ in item.events)
+            report.accepted += new
+            report.repeated += not new
+        report.anomalies += [anomaly for item in understood for anomaly in item.anomalies]
+        report.faults += [_told(fault) for fault in faults]
+        on_progress(batch[-1].bytes_read)
+    return report, sorted(clusters)
+
+
+def retry_events(source: Source, letter: DeadLetter) -> Iterator[tuple[Event, bytes]]:
+    """Read a dead letter of an import again with the code of today.
+
+    Raises:
+        BadRecord: When it still cannot be read.
+    """
+    yield from source.retry(letter.raw, letter.context).events
+
+
+def _letter(source: Source, options: ImportOptions, fault: Fault) -> DeadLetter:
+    return DeadLetter(
+        stream=f"import/{source.name}/{options.cluster or source.name}",
+        partition=0,
+        position=fault.line,
+        place=f"{fault.path}:{fault.line}",
+        code=fault.code,
+        reason=fault.message,
+        hint=fault.hint,
+        raw=fault.raw[:RAW_BYTES_MAX],
+        context={**fault.context, "source": source.name},
+    )
+
+
+def _told(fault: Fault) -> str:
+    return f"{fault.message}. {fault.hint}" if fault.hint else fault.message

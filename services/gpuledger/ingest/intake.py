@@ -1,0 +1,114 @@
+"""Events of any book -> the ledger and the telemetry store, one transaction per book."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from gpuledger.database.engine import Writer, reading, writing
+from gpuledger.events import budget
+from gpuledger.events.envelope import ORG_BOOK, Event, book_of, make
+from gpuledger.events.telemetry import Sampled
+from gpuledger.ingest import telemetry
+from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock
+from gpuledger.ledger import queries
+from gpuledger.ledger.append import append
+from gpuledger.ledger.periods import open_periods
+
+ACCOUNT_SOURCE = "gpuledger/accounts"
+
+Guard = Callable[[Writer, bool], None]
+"""Called inside each transaction (is it the batch's last one?), to check a claim and move positions."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a batch changed: (source, id) of new events, and how many were known already."""
+
+    accepted: set[tuple[str, str]] = field(default_factory=set)
+    repeated: int = 0
+
+
+class Intake:
+    """Books events; remembers which accounts exist so that it need not ask for each batch.
+
+    Args:
+        engine: The database.
+        clock: Stamps recorded times.
+        default_calendar: Cuts days until the organisation has set its zone.
+    """
+
+    def __init__(self, engine: sa.Engine, clock: Clock, default_calendar: Calendar) -> None:
+        self.engine, self.clock = engine, clock
+        with reading(engine) as reader:
+            self.calendar = queries.calendar(reader, default_calendar)
+            self._accounts = set(queries.account_paths(reader))
+
+    def take(self, events: Sequence[Event], guard: Guard | None = None) -> Taken:
+        """Book the events; ``guard`` runs in every transaction and moves positions in the last.
+
+        A crash between two transactions is harmless: positions stand still, and the events that are
+        read again are known by their identity.
+
+        Raises:
+            Fenced: When the guard finds that this worker's time is over.
+            Unavailable: When the database cannot be reached.
+        """
+        taken = Taken()
+        self._ensure_accounts(events)
+        batches: dict[tuple[str, bool], list[Event]] = {}
+        for event in events:
+            batches.setdefault((book_of(event.data), isinstance(event.data, Sampled)), []).append(event)
+        work = list(batches.items())
+        for index, ((book, is_telemetry), batch) in enumerate(work):
+            with writing(self.engine) as writer:
+                if is_telemetry:
+                    fresh = telemetry.count(writer, book, batch)
+                    taken.accepted.update(fresh)
+                    taken.repeated += len(batch) - len(fresh)
+                else:
+                    appended = append(writer, book, batch, clock=self.clock, calendar=self.calendar)
+                    taken.accepted.update(appended.accepted)
+                    taken.repeated += appended.repeated
+                if guard is not None:
+                    guard(writer, index == len(work) - 1)
+        if not work and guard is not None:
+            with writing(self.engine) as writer:
+                guard(writer, True)
+        return taken
+
+    def open_periods(self, clusters: Sequence[str]) -> dict[str, list[str]]:
+        """Open the periods that have movements and were not opened; return them by cluster."""
+        opened = {}
+        for cluster in sorted(set(clusters) - {ORG_BOOK}):
+            with writing(self.engine) as writer:
+                periods = open_periods(writer, cluster, clock=self.clock, calendar=self.calendar)
+            if periods:
+                opened[cluster] = periods
+        return opened
+
+    def _ensure_accounts(self, events: Sequence[Event]) -> None:
+        """Create accounts on first sight, in the ``~org`` book, before anything is booked to them."""
+        named = {
+            account
+            for event in events
+            if not isinstance(event.data, budget.AccountCreated)
+            and (account := getattr(event.data, "account", None)) is not None
+        }
+        fresh = sorted({node for account in named for node in lineage(account)} - self._accounts)
+        if not fresh:
+            return
+        created = [
+            make(
+                id=f"account/{account}",
+                source=ACCOUNT_SOURCE,
+                at_s=0,
+                data=budget.AccountCreated(account=account, by="ingest", reason="first-sight"),
+            )[0]
+            for account in fresh
+        ]
+        with writing(self.engine) as writer:
+            append(writer, ORG_BOOK, created, clock=self.clock, calendar=self.calendar)
+        self._accounts.update(fresh)

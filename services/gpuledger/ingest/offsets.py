@@ -1,0 +1,78 @@
+"""Where each consumer stands, and which worker may move it.
+
+A worker claims a partition by raising its epoch; a transaction of an older epoch finds that out
+under the row lock and writes nothing (law 2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.kernel.errors import Fenced
+from gpuledger.ledger.copying import driver
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker's right to a partition: the epoch it raised and the next position to read."""
+
+    consumer: str
+    stream: str
+    partition: int
+    epoch: int
+    position: int
+
+
+def claim(writer: Writer, consumer: str, stream: str, partitions: Sequence[int]) -> list[Claim]:
+    """Take over partitions; workers that held them before are fenced from now on."""
+    claims = []
+    for partition in sorted(partitions):
+        row = (
+            driver(writer)
+            .execute(
+                "INSERT INTO ledger.stream_offsets (consumer, stream, partition, position, epoch)"
+                " VALUES (%s, %s, %s, 0, 1) ON CONFLICT (consumer, stream, partition)"
+                " DO UPDATE SET epoch = stream_offsets.epoch + 1 RETURNING epoch, position",
+                (consumer, stream, partition),
+            )
+            .fetchone()
+        )
+        assert row is not None  # noqa: S101 - RETURNING after an upsert
+        claims.append(Claim(consumer, stream, partition, row[0], row[1]))
+    return claims
+
+
+def advance(writer: Writer, held: Claim, position: int | None) -> None:
+    """Check the claim under the row lock, and move the position when one is given.
+
+    Raises:
+        Fenced: When another worker raised the epoch since.
+    """
+    row = (
+        driver(writer)
+        .execute(
+            "SELECT epoch FROM ledger.stream_offsets WHERE consumer = %s AND stream = %s AND partition = %s"
+            " FOR UPDATE",
+            (held.consumer, held.stream, held.partition),
+        )
+        .fetchone()
+    )
+    if row is None or row[0] != held.epoch:
+        raise Fenced(
+            f"{held.stream}[{held.partition}] was taken over by another worker of {held.consumer!r}",
+            hint="nothing was written; stop this worker, or start it again to take over",
+        )
+    if position is not None:
+        driver(writer).execute(
+            "UPDATE ledger.stream_offsets SET position = %s WHERE consumer = %s AND stream = %s AND partition = %s",
+            (position, held.consumer, held.stream, held.partition),
+        )
+
+
+def positions(reader: Reader, consumer: str, stream: str) -> Mapping[int, int]:
+    """Return the next position to read of each partition the consumer has begun."""
+    rows = driver(reader).execute(
+        "SELECT partition, position FROM ledger.stream_offsets WHERE consumer = %s AND stream = %s",
+        (consumer, stream),
+    )
+    return dict(rows.fetchall())

@@ -1,0 +1,142 @@
+"""The ingest worker: poll a topic, read events, book them with the positions, in one transaction each.
+
+Bad values go to the dead letters with their place and the stream goes on. Positions live in
+PostgreSQL: a worker that was killed starts where the last commit stands.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuledger.database.engine import Writer, writing
+from gpuledger.events.envelope import Event, decode
+from gpuledger.events.telemetry import Sampled
+from gpuledger.ingest import offsets, telemetry
+from gpuledger.ingest.dead_letters import DeadLetter, put
+from gpuledger.ingest.intake import Intake
+from gpuledger.ingest.offsets import Claim
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.streams.protocol import Broker, Record, Subscriber
+from gpuledger.streams.topics import Topic
+
+CONSUMER = "ledger"
+BATCH_RECORDS = 3000
+POLL_S = 1.0
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a worker has done since it started."""
+
+    records: int = 0
+    accepted: int = 0
+    repeated: int = 0
+    dead_lettered: int = 0
+
+
+class Worker:
+    """Books one topic. Starting a second worker for the same topic fences the first.
+
+    Args:
+        intake: Where events are booked.
+        broker: Where they come from.
+        topic: Which topic.
+    """
+
+    def __init__(self, intake: Intake, broker: Broker, topic: Topic) -> None:
+        self.intake, self.broker, self.topic = intake, broker, topic
+        self.progress = Progress()
+        self._claims: dict[int, Claim] = {}
+
+    def run(
+        self, until: Callable[[Mapping[int, int]], bool], on_batch: Callable[[Progress], None]
+    ) -> Progress:
+        """Read until ``until(positions)`` says so, asked whenever the stream is drained for now.
+
+        Raises:
+            Fenced: When another worker took over.
+            PositionLost: When the stream no longer holds the stored position.
+            Unavailable: When the broker or database cannot be reached.
+        """
+        self.broker.ensure_topics([self.topic])
+        with writing(self.intake.engine) as writer:
+            claims = offsets.claim(writer, CONSUMER, self.topic, self.broker.partitions(self.topic))
+        self._claims = {claim.partition: claim for claim in claims}
+        positions = {claim.partition: claim.position for claim in claims}
+        subscriber = self.broker.subscriber(self.topic)
+        try:
+            subscriber.assign(positions)
+            self._loop(subscriber, positions, until, on_batch)
+        finally:
+            subscriber.close()
+        return self.progress
+
+    def _loop(
+        self,
+        subscriber: Subscriber,
+        positions: dict[int, int],
+        until: Callable[[Mapping[int, int]], bool],
+        on_batch: Callable[[Progress], None],
+    ) -> None:
+        clusters: set[str] = set()
+        while not until(positions):
+            records = subscriber.poll(BATCH_RECORDS, POLL_S)
+            for partition in sorted({record.partition for record in records}):
+                own = [record for record in records if record.partition == partition]
+                clusters |= self._book(partition, own)
+                positions[partition] = own[-1].position + 1
+                on_batch(self.progress)
+            if not records and clusters:
+                # The stream is drained: every account of the backlog is known, so periods may open.
+                self.intake.open_periods(sorted(clusters))
+                clusters.clear()
+        self.intake.open_periods(sorted(clusters))
+
+    def _book(self, partition: int, records: Sequence[Record]) -> set[str]:
+        events, letters = read(records)
+        claim, end = self._claims[partition], records[-1].position + 1
+
+        def guard(writer: Writer, last: bool) -> None:  # noqa: FBT001 - the Guard protocol
+            offsets.advance(writer, claim, end if last else None)
+            if last:
+                self.progress.dead_lettered += put(writer, letters, self.intake.clock.now())
+
+        taken = self.intake.take(events, guard)
+        self.progress.records += len(records)
+        self.progress.accepted += len(taken.accepted)
+        self.progress.repeated += taken.repeated
+        return {event.data.cluster for event in events if hasattr(event.data, "cluster")}
+
+
+def read(records: Sequence[Record]) -> tuple[list[Event], list[DeadLetter]]:
+    """Read values from a stream; what cannot be read becomes a dead letter, never an exception."""
+    events: list[Event] = []
+    letters: list[DeadLetter] = []
+    for record in records:
+        try:
+            events.append(understood(record.value))
+        except BadRecord as error:
+            letters.append(
+                DeadLetter(
+                    stream=record.topic,
+                    partition=record.partition,
+                    position=record.position,
+                    place=f"{record.topic}[{record.partition}]@{record.position}",
+                    code=error.code,
+                    reason=error.message,
+                    hint=error.hint,
+                    raw=record.value,
+                )
+            )
+    return events, letters
+
+
+def understood(value: bytes) -> Event:
+    """Read one event and check what its type alone cannot.
+
+    Raises:
+        BadRecord: When it cannot be read or holds an impossible value.
+    """
+    event = decode(value)
+    if isinstance(event.data, Sampled):
+        telemetry.check(event.data)
+    return event

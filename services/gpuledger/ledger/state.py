@@ -1,0 +1,143 @@
+"""A cluster at one instant, as the policy needs it: use in the window, capacity, runs, queue.
+
+Everything comes from segments, waits and hosts - from the ledger, never from samples.
+"""
+
+from typing import NamedTuple
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.ledger.copying import driver
+
+
+class WindowUse(NamedTuple):
+    """An account's use in a window."""
+
+    account: str
+    allocated_gpu_ms: int
+    unallocated_gpu_ms: int
+
+
+class Running(NamedTuple):
+    """A run that occupies GPUs at the instant."""
+
+    workload: str
+    run: str
+    account: str
+    klass: str
+    gpus_milli: int
+    started_s: int
+    minimum_runtime_s: int | None
+
+
+class Pending(NamedTuple):
+    """A workload that is eligible and waits at the instant."""
+
+    workload: str
+    account: str
+    gpus_milli: int
+    gpu_model: str | None
+    minimum_runtime_s: int
+    priority: int
+    submitted_s: int
+    eligible_s: int
+
+
+class Capacity(NamedTuple):
+    """Healthy GPUs at the instant, and integrated over the window."""
+
+    healthy_milli: int
+    window_gpu_ms: int
+
+
+def window_use(reader: Reader, cluster: str, start_s: int, end_s: int) -> list[WindowUse]:
+    """Return each account's use over ``[start_s, end_s)``, sorted by account."""
+    overlap = (
+        "gpus_milli * (least(coalesce(extract(epoch FROM to_at)::bigint, %(end)s), %(end)s)"
+        " - greatest(extract(epoch FROM from_at)::bigint, %(start)s))"
+    )
+    rows = driver(reader).execute(
+        f"""
+        SELECT account,
+               coalesce(sum({overlap}) FILTER (WHERE class = 'allocated'), 0)::bigint,
+               coalesce(sum({overlap}) FILTER (WHERE class = 'unallocated'), 0)::bigint
+        FROM ledger.segments
+        WHERE book = %(book)s AND until_seq IS NULL
+          AND from_at < to_timestamp(%(end)s) AND (to_at IS NULL OR to_at > to_timestamp(%(start)s))
+        GROUP BY account ORDER BY account
+        """,
+        {"book": cluster, "start": start_s, "end": end_s},
+    )
+    return [WindowUse(*row) for row in rows]
+
+
+def capacity(reader: Reader, cluster: str, start_s: int, end_s: int) -> Capacity:
+    """Return healthy GPUs at ``end_s`` and healthy capacity over ``[start_s, end_s)``."""
+    row = (
+        driver(reader)
+        .execute(
+            """
+            SELECT coalesce(sum(gpus) FILTER (WHERE from_at <= to_timestamp(%(end)s)
+                                              AND (to_at IS NULL OR to_at > to_timestamp(%(end)s))), 0)::bigint,
+                   coalesce(sum(gpus * (least(coalesce(extract(epoch FROM to_at)::bigint, %(end)s), %(end)s)
+                                        - greatest(extract(epoch FROM from_at)::bigint, %(start)s)))
+                            FILTER (WHERE from_at < to_timestamp(%(end)s)
+                                    AND (to_at IS NULL OR to_at > to_timestamp(%(start)s))), 0)::bigint
+            FROM ledger.hosts
+            WHERE book = %(book)s AND until_seq IS NULL AND state = 'healthy'
+            """,
+            {"book": cluster, "start": start_s, "end": end_s},
+        )
+        .fetchone()
+    )
+    healthy, integrated = row or (0, 0)
+    return Capacity(healthy * GPU_MILLI, integrated * GPU_MILLI)
+
+
+def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
+    """Return the runs that occupy GPUs at the instant, with the minimum runtime that was asked for."""
+    rows = driver(reader).execute(
+        """
+        SELECT s.workload, s.run, s.account, s.class, s.gpus_milli, extract(epoch FROM s.from_at)::bigint,
+               (j.body->>'minimum_runtime_s')::bigint
+        FROM ledger.segments AS s
+        LEFT JOIN LATERAL (SELECT body FROM ledger.journal AS j
+                           WHERE j.book = s.book AND j.workload = s.workload AND j.type = 'workload.submitted'
+                           ORDER BY j.effective_at DESC, j.digest DESC LIMIT 1) AS j ON true
+        WHERE s.book = %(book)s AND s.until_seq IS NULL
+          AND s.from_at <= to_timestamp(%(at)s) AND (s.to_at IS NULL OR s.to_at > to_timestamp(%(at)s))
+        ORDER BY s.workload, s.run
+        """,
+        {"book": cluster, "at": at_s},
+    )
+    return [Running(*row) for row in rows]
+
+
+def pending(reader: Reader, cluster: str, at_s: int) -> list[Pending]:
+    """Return the workloads that are eligible and wait at the instant."""
+    rows = driver(reader).execute(
+        """
+        SELECT DISTINCT ON (workload) workload, account, gpus_milli, gpu_model, minimum_runtime_s, priority,
+               extract(epoch FROM submitted_at)::bigint, extract(epoch FROM from_at)::bigint
+        FROM ledger.waits
+        WHERE book = %(book)s AND until_seq IS NULL
+          AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
+        ORDER BY workload, from_at DESC
+        """,
+        {"book": cluster, "at": at_s},
+    )
+    return [Pending(*row) for row in rows]
+
+
+def first_activity_s(reader: Reader, cluster: str) -> int | None:
+    """Return the first instant at which anything ran on the cluster, or None."""
+    row = (
+        driver(reader)
+        .execute(
+            "SELECT extract(epoch FROM min(from_at))::bigint FROM ledger.segments"
+            " WHERE book = %s AND until_seq IS NULL",
+            (cluster,),
+        )
+        .fetchone()
+    )
+    return row[0] if row else None

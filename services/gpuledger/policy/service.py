@@ -1,0 +1,166 @@
+"""The thin room around the policy: read the state in one snapshot, decide, record, publish.
+
+A cycle is journalled and queued in the outbox in one transaction before it is published; its record
+names the book sequences, the configuration and the input it was computed from.
+"""
+
+import hashlib
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from gpuledger.database.engine import Reader, reading, writing
+from gpuledger.events.budget import AllocationIssued
+from gpuledger.events.envelope import make
+from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock, instant
+from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.ledger import queries, state
+from gpuledger.ledger.append import append
+from gpuledger.ledger.copying import driver
+from gpuledger.ledger.periods import ABSENT_SHARE, members
+from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S
+from gpuledger.policy.cycle import (
+    AccountState,
+    ClusterState,
+    PendingWorkload,
+    PolicyConfig,
+    RunningRun,
+    as_json,
+    run_cycle,
+)
+from gpuledger.streams.topics import ALLOCATIONS
+
+SOURCE = "gpuledger/policy"
+
+
+def read_state(reader: Reader, cluster: str, at_s: int, config: PolicyConfig) -> ClusterState:
+    """Return the cluster as the ledger knows it at an instant.
+
+    Raises:
+        NotFound: When the cluster has no book.
+        Refused: When nothing says how many GPUs it has.
+    """
+    if cluster not in queries.clusters(reader):
+        raise NotFound(
+            f"cluster {cluster!r} is not known",
+            hint=f"known clusters: {', '.join(queries.clusters(reader)) or 'none yet; import something first'}",
+        )
+    start_s = at_s - config.window_s
+    capacity = state.capacity(reader, cluster, start_s, at_s)
+    if capacity.healthy_milli == 0:
+        raise Refused(
+            f"cluster {cluster!r} has no healthy GPUs at {instant(at_s):%Y-%m-%dT%H:%M:%SZ}",
+            hint="name its GPUs under `clusters:` in the budget file and run gpuledger budget apply FILE",
+        )
+    running = state.running(reader, cluster, at_s)
+    pending = state.pending(reader, cluster, at_s)
+    return ClusterState(
+        cluster=cluster,
+        at_s=at_s,
+        healthy_milli=capacity.healthy_milli,
+        capacity_window_gpu_ms=capacity.window_gpu_ms,
+        accounts=_accounts(reader, cluster, at_s, start_s, running, pending),
+        running=tuple(_running(run, config) for run in running),
+        pending=tuple(
+            PendingWorkload(
+                workload=p.workload,
+                account=p.account,
+                gpus_milli=p.gpus_milli,
+                submitted_at_s=p.submitted_s,
+                eligible_at_s=p.eligible_s,
+                priority=p.priority,
+                minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
+                gpu_model=p.gpu_model,
+            )
+            for p in pending
+        ),
+    )
+
+
+def issue_cycle(
+    engine: sa.Engine, cluster: str, *, at_s: int, clock: Clock, calendar: Calendar, dry_run: bool = False
+) -> dict[str, Any]:
+    """Run the policy once for a cluster and, unless it is a dry run, record and queue the outcome.
+
+    Returns:
+        The cycle under its published keys.
+
+    Raises:
+        NotFound: When the cluster has no book.
+        Refused: When it has no healthy GPUs.
+    """
+    config = PolicyConfig()
+    with reading(engine) as reader:
+        cluster_state = read_state(reader, cluster, at_s, config)
+        sequences = queries.sequences(reader)
+    digest = hashlib.sha256(
+        msgspec.json.encode((cluster_state, config, sequences), order="sorted")
+    ).hexdigest()
+    cycle_id = f"{cluster}@{instant(at_s):%Y-%m-%dT%H:%M:%SZ}#{digest[:12]}"
+    record: dict[str, Any] = dict(as_json(run_cycle(cluster_state, config), cycle_id=cycle_id))
+    if dry_run:
+        return record
+    issued = AllocationIssued(
+        cluster=cluster,
+        cycle=cycle_id,
+        sequences=sequences,
+        config_version=config.version,
+        input_digest=digest,
+        record=record,
+    )
+    event, value = make(id=f"cycle/{cycle_id}", source=SOURCE, at_s=at_s, data=issued)
+    with writing(engine) as writer:
+        appended = append(writer, cluster, [event], clock=clock, calendar=calendar)
+        if appended.accepted:
+            driver(writer).execute(
+                "INSERT INTO ledger.outbox (topic, key, value) VALUES (%s, %s, %s)",
+                (ALLOCATIONS, cluster, value),
+            )
+    return record
+
+
+def _accounts(
+    reader: Reader,
+    cluster: str,
+    at_s: int,
+    start_s: int,
+    running: list[state.Running],
+    pending: list[state.Pending],
+) -> tuple[AccountState, ...]:
+    paths = members(cluster, queries.account_paths(reader), queries.clusters(reader))
+    use = {u.account: u for u in state.window_use(reader, cluster, start_s, at_s)}
+    shares = queries.shares_at(reader, instant(at_s))
+    demand: dict[str, int] = {}
+    for run in running:
+        if run.klass == "allocated":
+            demand[run.account] = demand.get(run.account, 0) + run.gpus_milli
+    for workload in pending:
+        if workload.minimum_runtime_s > 0:
+            demand[workload.account] = demand.get(workload.account, 0) + workload.gpus_milli
+    nodes = sorted({node for path in {*paths, *use, *demand} for node in lineage(path)})
+    return tuple(
+        AccountState(
+            account=node,
+            share=shares.get(node, ABSENT_SHARE),
+            used_gpu_ms=use[node].allocated_gpu_ms if node in use else 0,
+            unallocated_gpu_ms=use[node].unallocated_gpu_ms if node in use else 0,
+            demand_milli=demand.get(node, 0),
+        )
+        for node in nodes
+    )
+
+
+def _running(run: state.Running, config: PolicyConfig) -> RunningRun:
+    asked = DEFAULT_MINIMUM_RUNTIME_S if run.minimum_runtime_s is None else run.minimum_runtime_s
+    return RunningRun(
+        workload=run.workload,
+        run=run.run,
+        account=run.account,
+        gpus_milli=run.gpus_milli,
+        started_at_s=run.started_s,
+        protected_until_s=run.started_s + min(asked, config.protection_cap_s),
+        klass="allocated" if run.klass == "allocated" else "unallocated",
+    )
