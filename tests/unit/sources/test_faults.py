@@ -1,0 +1,287 @@
+"""Broken files: one clear message per fault with file and line, and nothing else lost."""
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.registry import names, source
+
+PHILLY = b"timestamp,duration,num_gpus,gpu_time,cluster"
+GOOD = b"2017-10-09 07:01:55,66.0,1,66.0,11cb48"
+COCKPIT_COLUMNS: Mapping[str, str] = {
+    "job_id": "679694",
+    "cluster": "alex",
+    "subcluster": "a40",
+    "partition": "a40",
+    "user": "user001",
+    "project": "proj001",
+    "start_time": "1675777167",
+    "duration": "83",
+    "walltime": "86340",
+    "state": "completed",
+    "num_acc": "2",
+    "nodes": "node001;node002",
+    "accelerators": "node001/00000000:E1:00.0;node002/00000000:E1:00.0",
+    "acc_utilization_avg": "71.86",
+}
+POD_COLUMNS: Mapping[str, str] = {
+    "name": "openb-pod-0001",
+    "num_gpu": "1",
+    "gpu_milli": "460",
+    "gpu_spec": "",
+    "qos": "LS",
+    "pod_phase": "Running",
+    "creation_time": "427061",
+    "deletion_time": "12902960",
+    "scheduled_time": "427100",
+}
+
+
+def table(columns: Mapping[str, str], **changes: str) -> bytes:
+    row = {**columns, **changes}
+    return ",".join(row).encode() + b"\n" + ",".join(row.values()).encode() + b"\n"
+
+
+def read(
+    name: str, path: Path, content: bytes, options: ImportOptions | None = None
+) -> list[Translated | Fault]:
+    path.write_bytes(content)
+    return list(source(name).read(path, options or ImportOptions()))
+
+
+def only(items: list[Translated | Fault]) -> Fault:
+    (fault,) = [item for item in items if isinstance(item, Fault)]
+    return fault
+
+
+@pytest.mark.parametrize(
+    ("row", "code", "told"),
+    [
+        (b"2017-10-09 07:01:55,66.0,1,66.0", "wrong-columns", "5 columns expected, 4 found"),
+        (b"2017-10-09 07:01:55,66.0,1,66.0,a,b", "wrong-columns", "5 columns expected, 6 found"),
+        (b"2017-10-09 07:01:55,-66.0,1,-66.0,a", "end-before-start", "duration: '-66.0'"),
+        (b"2017-10-09 07:01:55,66.0,-1,66.0,a", "out-of-bounds", "num_gpus: '-1'"),
+        (b"2017-10-09 07:01:55,66.0,1.5,99.0,a", "not-a-number", "num_gpus: '1.5'"),
+        (b"2017-10-09 07:01:55,66.0,1000001,66.0,a", "out-of-bounds", "num_gpus: 1000001"),
+        (b"2017-10-09 07:01:55,nan,1,66.0,a", "not-a-number", "duration: 'nan'"),
+        (b"2017-10-09 07:01:55,1e5,1,66.0,a", "not-a-number", "duration: '1e5'"),
+        (b"2017-10-09 07:01:55,1_0,1,66.0,a", "not-a-number", "duration: '1_0'"),
+        (b"2017-10-09 07:01:55,,1,66.0,a", "missing-value", "duration: is missing"),
+        (b"2017-10-09 07:01:55,.,1,66.0,a", "not-a-number", "duration: '.'"),
+        (b"2017-13-09 07:01:55,66.0,1,66.0,a", "not-a-time", "timestamp: '2017-13-09"),
+        (b"2017-10-09,66.0,1,66.0,a", "not-a-time", "timestamp: '2017-10-09'"),
+        (b",66.0,1,66.0,a", "missing-value", "timestamp: is missing"),
+        (b"1969-12-31 23:59:59,66.0,1,66.0,a", "time-out-of-range", "1970 to 2100"),
+        (b"2101-01-01 00:00:00,66.0,1,66.0,a", "time-out-of-range", "1970 to 2100"),
+        (b"2100-12-31 23:59:59,66.0,1,66.0,a", "time-out-of-range", "duration: '66.0'"),
+        (b"2017-10-09 07:01:55,66.0,1,66.0,", "missing-value", "cluster: is missing"),
+        (b"2017-10-09 07:01:55,66.0,1,66.0,a\tb", "bad-name", "cluster: 'a\\tb'"),
+        (b"2017-10-09 07:01:55,66.0,1,66.0," + b"a" * 200, "bad-name", "128 bytes"),
+        (b"2017-10-09 07:01:55,66.0,1,66.0,\xe9quipe", "not-utf8", "byte 32 of the line (0xe9)"),
+        (b"2017-10-09 07:01:55,66.0,1,66.0,a\0b", "nul-byte", "byte 33"),
+        (b'2017-10-09 07:01:55,66.0,1,66.0,"a', "bad-csv", "quoting"),
+        (b'2017-10-09 07:01:55,66.0,1,66.0,"a"b', "bad-csv", "quoting"),
+        (b"2017-10-09 07:01:55,66.0,1,66.0,a\rb", "bad-csv", "quoting"),
+    ],
+)
+def test_a_broken_row_is_one_fault_and_its_neighbours_are_kept(
+    tmp_path: Path, row: bytes, code: str, told: str
+) -> None:
+    items = read("philly", tmp_path / "p.csv", b"\n".join((PHILLY, GOOD, row, GOOD, b"")))
+    fault = only(items)
+    assert (fault.line, fault.code, fault.raw) == (3, code, row)
+    assert fault.message.startswith(f"{tmp_path}/p.csv:3: ")
+    assert told in fault.message
+    assert fault.hint
+    assert fault.path == f"{tmp_path}/p.csv"
+    assert [item.line for item in items if isinstance(item, Translated)] == [2, 4]
+    msgspec.json.encode(fault.context)  # the dead letters store it
+
+
+def test_every_fault_of_a_file_is_told(tmp_path: Path) -> None:
+    """The list of the issue, all in one file."""
+    long = b"9" * 10_000_000
+    rows = [GOOD, b"a,b", GOOD, GOOD.replace(b"66.0,1", b"-66.0,1"), b"\xe9" + GOOD, long, GOOD]
+    packed = gzip.compress(b"\n".join([PHILLY, *rows, GOOD[:20], b""]) + GOOD[:11])
+    content = packed[:-9]
+    items = read("philly", tmp_path / "all.csv.gz", content)
+    faults = [item for item in items if isinstance(item, Fault)]
+    assert [(fault.line, fault.code) for fault in faults] == [
+        (3, "wrong-columns"),
+        (5, "end-before-start"),
+        (6, "not-utf8"),
+        (7, "line-too-long"),
+        (9, "wrong-columns"),
+        (10, "truncated-gzip"),
+    ]
+    for fault in faults:
+        assert f"all.csv.gz:{fault.line}: " in fault.message
+        assert "\n" not in fault.message
+        assert len(fault.message) < len(str(tmp_path)) + 200
+    assert [item.line for item in items if isinstance(item, Translated)] == [2, 4, 8]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "told"),
+    [
+        ({"duration": "-1"}, "end-before-start", "duration: '-1'"),
+        ({"num_acc": "x"}, "not-a-number", "num_acc: 'x'"),
+        ({"start_time": "0"}, "missing-value", "start_time"),
+        ({"start_time": "1675777167000"}, "time-out-of-range", "start_time"),
+        ({"start_time": "2023-02-07 13:39:27"}, "not-a-number", "start_time"),
+        ({"acc_utilization_avg": "100.1"}, "out-of-bounds", "acc_utilization_avg: '100.1'"),
+        ({"acc_utilization_avg": "-0.1"}, "out-of-bounds", "acc_utilization_avg"),
+        ({"acc_utilization_avg": "nan"}, "not-a-number", "acc_utilization_avg"),
+        ({"acc_utilization_avg": "1e-999999"}, "out-of-bounds", "acc_utilization_avg"),
+        ({"accelerators": "node009/00000000:E1:00.0"}, "bad-device", "node009"),
+        ({"accelerators": "00000000:E1:00.0"}, "bad-device", "00000000:E1:00.0"),
+        ({"project": ""}, "missing-value", "project"),
+        ({"user": ""}, "missing-value", "user"),
+        ({"cluster": ""}, "missing-value", "cluster"),
+        ({"subcluster": ""}, "missing-value", "subcluster"),
+        ({"walltime": "-5"}, "out-of-bounds", "walltime"),
+    ],
+)
+def test_clustercockpit_checks_its_fields(
+    tmp_path: Path, changes: dict[str, str], code: str, told: str
+) -> None:
+    fault = only(read("clustercockpit", tmp_path / "c.csv", table(COCKPIT_COLUMNS, **changes)))
+    assert fault.code == code
+    assert told in fault.message
+    assert "c.csv:2: " in fault.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "told"),
+    [
+        ({"deletion_time": "427099"}, "end-before-start", "scheduled_time 427100"),
+        ({"deletion_time": "5", "scheduled_time": ""}, "end-before-start", "creation_time 427061"),
+        ({"gpu_milli": "1001"}, "out-of-bounds", "gpu_milli: 1001"),
+        ({"num_gpu": "2000000"}, "out-of-bounds", "num_gpu: 2000000"),
+        ({"creation_time": "-1"}, "out-of-bounds", "creation_time: '-1'"),
+        ({"creation_time": ""}, "missing-value", "creation_time"),
+        ({"qos": ""}, "missing-value", "qos"),
+        ({"name": ""}, "missing-value", "name"),
+    ],
+)
+def test_openb_checks_its_fields(tmp_path: Path, changes: dict[str, str], code: str, told: str) -> None:
+    fault = only(read("openb", tmp_path / "o.csv", table(POD_COLUMNS, **changes)))
+    assert fault.code == code
+    assert told in fault.message
+    assert "o.csv:2: " in fault.message
+
+
+def test_a_header_that_does_not_fit_refuses_the_whole_file(tmp_path: Path) -> None:
+    for header, told in (
+        (b"timestamp,duration,num_gpus,gpu_time", "missing cluster"),
+        (PHILLY + b",priority", "unknown 'priority'"),
+        (PHILLY.replace(b"gpu_time", b"gputime"), "missing gpu_time; unknown 'gputime'"),
+        (PHILLY + b",cluster", "twice cluster"),
+        (b"\xff\xfe" + PHILLY, "not UTF-8"),
+        (b"PK\x03\x04\0\0", "NUL"),
+        (b"", "missing timestamp"),
+    ):
+        with pytest.raises(Refused, match=r"p\.csv:1: ") as caught:
+            read("philly", tmp_path / "p.csv", header + b"\n" + GOOD + b"\n")
+        assert told in caught.value.message
+        assert caught.value.hint
+
+
+def test_a_gzip_cut_before_its_first_line_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="no header"):
+        read("philly", tmp_path / "p.csv.gz", gzip.compress(PHILLY + b"\n" + GOOD)[:15])
+
+
+def test_columns_in_another_order_a_mark_and_returns_are_understood(tmp_path: Path) -> None:
+    content = b"\xef\xbb\xbfcluster,timestamp,num_gpus,duration,gpu_time\r\n"
+    content += b'"11cb48",2017-10-09 07:01:55,1,66.0,66.0\r\n\r\n'
+    (item,) = read("philly", tmp_path / "p.csv", content)
+    assert isinstance(item, Translated)
+    assert item.events[0][0].data.account == "philly/11cb48"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", names())
+def test_missing_and_empty_files_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused, match=r"nowhere\.csv"):
+        source(name).read(tmp_path / "nowhere.csv", ImportOptions())
+    with pytest.raises(Refused, match=r"nowhere\.csv"):
+        source(name).size(tmp_path / "nowhere.csv")
+    with pytest.raises(Refused, match=r"empty\.csv is empty"):
+        read(name, tmp_path / "empty.csv", b"")
+    with pytest.raises(Refused):
+        source(name).read(tmp_path, ImportOptions())
+
+
+@pytest.mark.parametrize("name", names())
+def test_options_that_cannot_be_are_refused(repository: Path, name: str) -> None:
+    file = {"philly": "philly", "clustercockpit": "alex", "openb": "openb_pod_list_default"}[name]
+    path = repository / f"services/gpuledger/demo/data/{file}.csv.gz"
+    with pytest.raises(Refused, match="Mars/Base"):
+        source(name).read(path, ImportOptions(timezone="Mars/Base"))
+    for cluster in ("a/b", "Big", "~org", "a b"):
+        with pytest.raises(Refused, match="--cluster"):
+            source(name).read(path, ImportOptions(cluster=cluster))
+
+
+def test_an_unknown_source_is_refused_with_those_there_are() -> None:
+    with pytest.raises(Refused, match="nonesuch") as caught:
+        source("nonesuch")
+    assert caught.value.hint == "known sources: clustercockpit, openb, philly"
+
+
+def test_a_retry_knows_the_place_and_tells_it(tmp_path: Path) -> None:
+    content = b"\n".join((PHILLY, b"a,b", b"a,b", b""))
+    _, second = read("philly", tmp_path / "p.csv", content)
+    assert isinstance(second, Fault)
+    with pytest.raises(BadRecord, match=r"p\.csv:3: 5 columns expected") as caught:
+        source("philly").retry(second.raw, second.context)
+    assert caught.value.code == "wrong-columns"
+    mended = source("philly").retry(GOOD, second.context)
+    assert (mended.line, len(mended.events)) == (3, 3)
+    assert [anomaly.code for anomaly in mended.anomalies] == ["identical-row"]
+    assert mended.events[0][0].id.endswith("-1/submitted"), "the ordinal of the row is remembered"
+
+
+def test_a_retry_takes_the_options_of_the_import(tmp_path: Path) -> None:
+    options = ImportOptions(cluster="west", timezone="America/Los_Angeles")
+    fault = only(read("philly", tmp_path / "p.csv", PHILLY + b"\nx\n", options))
+    kept = msgspec.json.decode(msgspec.json.encode(fault.context))
+    item = source("philly").retry(GOOD, kept)
+    (again,) = read("philly", tmp_path / "p.csv", PHILLY + b"\n" + GOOD + b"\n", options)
+    assert isinstance(again, Translated)
+    assert item.events == again.events
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_retry_without_context_or_with_a_partial_line_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadRecord, match="dead letter"):
+        source(name).retry(GOOD, {})
+    columns = {"philly": PHILLY, "clustercockpit": table(COCKPIT_COLUMNS), "openb": table(POD_COLUMNS)}[name]
+    header = columns.split(b"\n")[0]
+    packed = gzip.compress(header + b"\n" + GOOD)
+    fault = only(read(name, tmp_path / "cut.gz", packed[:-1]))
+    assert fault.code == "truncated-gzip"
+    assert fault.raw == GOOD
+    with pytest.raises(BadRecord, match="only the beginning"):
+        source(name).retry(fault.raw, fault.context)
+
+
+def test_a_retry_of_a_line_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    fault = only(read("philly", tmp_path / "p.csv", PHILLY + b"\n" + b"x" * 2_000_000 + b"\n"))
+    with pytest.raises(BadRecord, match=r"p\.csv:2"):
+        source("philly").retry(fault.raw, fault.context)
+
+
+def test_a_file_name_that_is_no_text_does_no_harm(tmp_path: Path) -> None:
+    import os
+
+    path = Path(os.fsdecode(os.fsencode(str(tmp_path)) + b"/tr\xe9ce.csv"))
+    fault = only(read("philly", path, PHILLY + b"\nx\n"))
+    fault.path.encode()
+    fault.message.encode()
+    msgspec.json.encode(fault.context)
