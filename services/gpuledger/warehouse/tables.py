@@ -53,6 +53,30 @@ owed_hour = sa.Table(
 )
 
 
+capacity_bucket = sa.Table(
+    "capacity_bucket",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("bucket_at", Instant, primary_key=True, comment="start of 15 minutes UTC"),
+    *_amounts("installed_gpu_ms"),
+    Column("unhealthy_gpu_ms", BigInteger, nullable=False, comment="unhealthy and empty"),
+    Column("unhealthy_occupied_gpu_ms", BigInteger, nullable=False, comment="unhealthy while a run held it"),
+    Column("maintenance_gpu_ms", BigInteger, nullable=False, comment="in maintenance or draining, and empty"),
+    schema="warehouse",
+    comment="what the inventory offered; no rows for a cluster without inventory",
+)
+
+watermark = sa.Table(
+    "watermark",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("ledger_seq", BigInteger, nullable=False, comment="newest journal row when usage was last read"),
+    Column("as_of_at", Instant, nullable=False, comment="open runs were counted up to here"),
+    schema="warehouse",
+    comment="how far the newest roll-up of each cluster has seen",
+)
+
+
 def _layers(name: str, *key: sa.Column[object]) -> sa.Table:
     return sa.Table(
         name,
@@ -61,11 +85,18 @@ def _layers(name: str, *key: sa.Column[object]) -> sa.Table:
         *key,
         # The partition of installed GPU-time (law 9); null without inventory.
         *_amounts("installed_gpu_ms", "unhealthy_gpu_ms", "maintenance_gpu_ms", nullable=True),
+        # Beside the partition: counted in allocated and unallocated there, and not available all the same.
+        *_amounts("unhealthy_occupied_gpu_ms", nullable=True),
         *_amounts("allocated_gpu_ms", "unallocated_gpu_ms"),
         *_amounts(
-            "overhead_gpu_ms", "reserved_gpu_ms", "free_gpu_ms", "lost_gpu_ms", "unknown_gpu_ms", "residual_gpu_ms",
+            "overhead_gpu_ms",
+            "reserved_gpu_ms",
+            "free_gpu_ms",
+            "lost_gpu_ms",
+            "unknown_gpu_ms",
+            "residual_gpu_ms",
             nullable=True,
-        ),  # fmt: skip
+        ),
         # Sums over accounts, hour by hour: owed W, delivered L, and min(L, W).
         *_amounts("owed_gpu_ms", nullable=True),
         *_amounts("delivered_gpu_ms"),
@@ -89,14 +120,36 @@ budget_vs_actual = sa.Table(
     Column("account", Text, primary_key=True),
     # Weighted units (weight 1000 per mille unless a rate card says otherwise), so equal to physical for now.
     *_amounts(
-        "budget_gpu_ms", "transferred_gpu_ms", "charged_gpu_ms", "held_gpu_ms", "credited_gpu_ms", "expired_gpu_ms",
-        "available_gpu_ms", "unallocated_gpu_ms",
-    ),  # fmt: skip
+        "budget_gpu_ms",
+        "transferred_gpu_ms",
+        "charged_gpu_ms",
+        "held_gpu_ms",
+        "credited_gpu_ms",
+        "expired_gpu_ms",
+        "available_gpu_ms",
+        "unallocated_gpu_ms",
+    ),
     # Variance by cause; budget - delivered is their sum. Null without inventory.
     *_amounts("entitlement_gpu_ms", "demand_gpu_ms", "owed_gpu_ms", "delivered_gpu_ms", nullable=True),
-    *_amounts("variance_transfer_gpu_ms", "variance_expiry_gpu_ms", "variance_capacity_gpu_ms",
-              "variance_demand_gpu_ms", "variance_scheduler_gpu_ms", "variance_credit_gpu_ms", nullable=True),  # fmt: skip
+    *_amounts(
+        "variance_transfer_gpu_ms",
+        "variance_expiry_gpu_ms",
+        "variance_capacity_gpu_ms",
+        "variance_demand_gpu_ms",
+        "variance_scheduler_gpu_ms",
+        "variance_credit_gpu_ms",
+        nullable=True,
+    ),
     schema="warehouse",
 )
 
-__all__ = ["budget_vs_actual", "layer_metrics_day", "layer_metrics_hour", "owed_hour", "usage_bucket", "usage_hour"]
+__all__ = [
+    "budget_vs_actual",
+    "capacity_bucket",
+    "layer_metrics_day",
+    "layer_metrics_hour",
+    "owed_hour",
+    "usage_bucket",
+    "usage_hour",
+    "watermark",
+]

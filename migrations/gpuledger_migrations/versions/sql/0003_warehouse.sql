@@ -25,12 +25,28 @@ CREATE TABLE warehouse.budget_vs_actual (
 	CONSTRAINT pk_budget_vs_actual PRIMARY KEY (cluster, period, account)
 );
 
+CREATE TABLE warehouse.capacity_bucket (
+	cluster TEXT NOT NULL, 
+	bucket_at TIMESTAMP WITH TIME ZONE NOT NULL, 
+	installed_gpu_ms BIGINT NOT NULL, 
+	unhealthy_gpu_ms BIGINT NOT NULL, 
+	unhealthy_occupied_gpu_ms BIGINT NOT NULL, 
+	maintenance_gpu_ms BIGINT NOT NULL, 
+	CONSTRAINT pk_capacity_bucket PRIMARY KEY (cluster, bucket_at)
+);
+COMMENT ON TABLE warehouse.capacity_bucket IS 'what the inventory offered; no rows for a cluster without inventory';
+COMMENT ON COLUMN warehouse.capacity_bucket.bucket_at IS 'start of 15 minutes UTC';
+COMMENT ON COLUMN warehouse.capacity_bucket.unhealthy_gpu_ms IS 'unhealthy and empty';
+COMMENT ON COLUMN warehouse.capacity_bucket.unhealthy_occupied_gpu_ms IS 'unhealthy while a run held it';
+COMMENT ON COLUMN warehouse.capacity_bucket.maintenance_gpu_ms IS 'in maintenance or draining, and empty';
+
 CREATE TABLE warehouse.layer_metrics_day (
 	cluster TEXT NOT NULL, 
 	day DATE NOT NULL, 
 	installed_gpu_ms BIGINT, 
 	unhealthy_gpu_ms BIGINT, 
 	maintenance_gpu_ms BIGINT, 
+	unhealthy_occupied_gpu_ms BIGINT, 
 	allocated_gpu_ms BIGINT NOT NULL, 
 	unallocated_gpu_ms BIGINT NOT NULL, 
 	overhead_gpu_ms BIGINT, 
@@ -56,6 +72,7 @@ CREATE TABLE warehouse.layer_metrics_hour (
 	installed_gpu_ms BIGINT, 
 	unhealthy_gpu_ms BIGINT, 
 	maintenance_gpu_ms BIGINT, 
+	unhealthy_occupied_gpu_ms BIGINT, 
 	allocated_gpu_ms BIGINT NOT NULL, 
 	unallocated_gpu_ms BIGINT NOT NULL, 
 	overhead_gpu_ms BIGINT, 
@@ -112,6 +129,16 @@ CREATE TABLE warehouse.usage_hour (
 );
 COMMENT ON TABLE warehouse.usage_hour IS 'sums of four buckets';
 COMMENT ON COLUMN warehouse.usage_hour.hour_at IS 'start of the hour, UTC';
+
+CREATE TABLE warehouse.watermark (
+	cluster TEXT NOT NULL, 
+	ledger_seq BIGINT NOT NULL, 
+	as_of_at TIMESTAMP WITH TIME ZONE NOT NULL, 
+	CONSTRAINT pk_watermark PRIMARY KEY (cluster)
+);
+COMMENT ON TABLE warehouse.watermark IS 'how far the newest roll-up of each cluster has seen';
+COMMENT ON COLUMN warehouse.watermark.ledger_seq IS 'newest journal row when usage was last read';
+COMMENT ON COLUMN warehouse.watermark.as_of_at IS 'open runs were counted up to here';
 
 GRANT USAGE ON SCHEMA warehouse TO gpuledger_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA warehouse TO gpuledger_reader;
