@@ -18,7 +18,7 @@ from gpuledger.kernel.clock import Clock, instant
 from gpuledger.ledger import charges, projections, store
 from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Posted, Posting
-from gpuledger.ledger.facts import Known
+from gpuledger.ledger.facts import CLOSERS, Known
 from gpuledger.ledger.identity import pseudonymous, store_extra, user_keys
 from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.store import BookHead
@@ -47,6 +47,20 @@ class _Workload:
     posted: dict[charges.Key, Posted] = field(default_factory=dict)
     known_before: bool = False
     last_seq: int = 0
+    closes: bool = False
+    """Whether some fact can close a segment; before that nothing can be charged."""
+    history: History | None = None
+    """What follows from the facts, while no fact was added since."""
+
+    def add(self, fact: Known) -> None:
+        self.facts.append(fact)
+        self.closes = self.closes or isinstance(fact.data, CLOSERS)
+        self.history = None
+
+    def derived(self) -> History:
+        if self.history is None:
+            self.history = derive(self.facts)
+        return self.history
 
 
 def append(
@@ -112,7 +126,7 @@ class _Batch:
         self.workloads = {name: _Workload() for name in names}
         for name, known in store.facts_of(self.writer, self.book, sorted(names)):
             state = self.workloads[name]
-            state.facts.append(known)
+            state.add(known)
             state.known_before = True
         before = sorted(name for name, state in self.workloads.items() if state.known_before)
         for name, key, posted in store.posted_of(self.writer, self.book, before):
@@ -144,37 +158,27 @@ class _Batch:
     def _postings(self, seq: int, event: Event, fact: Fact, digest: bytes) -> Sequence[Posting]:
         if isinstance(fact, workload.WorkloadFact):
             state = self.workloads[fact.workload]
-            state.facts.append(Known(fact, event.at_s, event.source, digest))
+            state.add(Known(fact, event.at_s, event.source, digest))
             state.last_seq = seq
-            return restate(state.facts, state.posted, self.calendar, fact.workload, event.name, seq)
+            return self._restate(fact.workload, state, event.name) if state.closes else ()
         self.others.append(projections.Journalled(seq, event.at_s, fact))
         return postings_of(fact, self.calendar)
 
+    def _restate(self, workload_: str, state: _Workload, reason: str) -> Sequence[Posting]:
+        """Post the difference between what follows from the facts and what stands."""
+        want = charges.desired(state.derived().segments, self.calendar)
+        postings = charges.difference(want, state.posted, workload=workload_, reason=reason)
+        for key in want.keys() | state.posted.keys():
+            amount = want.get(key, 0)
+            if key not in state.posted or state.posted[key].amount != amount:
+                state.posted[key] = Posted(amount, state.last_seq)
+        return postings
+
     def _histories(self) -> list[tuple[int, bool, str, History]]:
         return [
-            (state.last_seq, state.known_before, name, derive(state.facts))
+            (state.last_seq, state.known_before, name, state.derived())
             for name, state in self.workloads.items()
         ]
-
-
-def restate(
-    facts: Sequence[Known],
-    posted: dict[charges.Key, Posted],
-    calendar: Calendar,
-    workload_: str,
-    reason: str,
-    seq: int,
-) -> Sequence[Posting]:
-    """Post the difference between what follows from the facts and what stands; update what stands."""
-    want = charges.desired(derive(facts).segments, calendar)
-    if not want and not posted:
-        return ()
-    postings = charges.difference(want, posted, workload=workload_, reason=reason)
-    for key in want.keys() | posted.keys():
-        amount = want.get(key, 0)
-        if key not in posted or posted[key].amount != amount:
-            posted[key] = Posted(amount, seq)
-    return postings
 
 
 def postings_of(fact: Fact, calendar: Calendar) -> Sequence[Posting]:

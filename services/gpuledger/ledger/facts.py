@@ -29,6 +29,10 @@ class Known:
 
 
 STOPS = (events.Ended, events.Preempted, events.Requeued)
+"""Facts that end a run."""
+
+CLOSERS = (*STOPS, events.Resized, events.ClassChanged)
+"""Facts that can close a segment."""
 
 
 def source_rank(source: str) -> int:
