@@ -202,6 +202,8 @@ def retry_row(translator: type[Translator], raw: bytes, context: Mapping[str, ob
         events, oddities = translator(options, context).translate(record)
     except BadRecord as error:
         raise BadRecord(f"{path}:{line}: {error.message}", code=error.code, hint=error.hint) from error
+    except Refused as error:
+        raise BadRecord(f"{path}:{line}: {error.message}", code="bad-options", hint=error.hint) from error
     return Translated(line, events, _anomalies(Path(path), line, oddities))
 
 

@@ -285,3 +285,10 @@ def test_a_file_name_that_is_no_text_does_no_harm(tmp_path: Path) -> None:
     fault.path.encode()
     fault.message.encode()
     msgspec.json.encode(fault.context)
+
+
+def test_a_retry_under_options_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    fault = only(read("philly", tmp_path / "p.csv", PHILLY + b"\nx\n"))
+    with pytest.raises(BadRecord, match=r"p\.csv:2: --cluster") as caught:
+        source("philly").retry(GOOD, {**fault.context, "cluster": "A/B"})
+    assert caught.value.code == "bad-options"
