@@ -28,10 +28,14 @@ def from_gpu_hours(hours: Decimal) -> int:
     Raises:
         ValueError: When the hours are not a whole number of gpu_ms.
     """
-    amount = hours * GPU_MS_PER_GPU_HOUR
-    if amount != amount.to_integral_value():
+    if not hours.is_finite():
+        raise ValueError(f"{hours} is not a number of GPU-hours")
+    # As a fraction: decimal arithmetic would round a long number onto a whole one.
+    numerator, denominator = hours.as_integer_ratio()
+    amount, rest = divmod(numerator * GPU_MS_PER_GPU_HOUR, denominator)
+    if rest:
         raise ValueError(f"{hours} GPU-hours is not a whole number of gpu_ms (milli-GPU x seconds)")
-    return int(amount)
+    return amount
 
 
 def people_gpu_hours(gpu_ms: int) -> str:

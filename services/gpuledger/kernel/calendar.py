@@ -1,6 +1,7 @@
 """The organisation's days and periods: where intervals are cut, daylight saving included."""
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,6 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import Refused
+
+_ONE_DAY = dt.timedelta(days=1)
+_PERIOD = re.compile(r"[0-9]{4}-[0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,15 @@ class Calendar:
         _zone(self.timezone)
 
     def day_of(self, at_s: int) -> dt.date:
-        """Return the organisation's day that holds the instant."""
-        return instant(at_s).astimezone(_zone(self.timezone)).date()
+        """Return the organisation's day that holds the instant.
+
+        Days follow each other without gaps: where clocks go back over midnight, the hour that is
+        lived twice belongs to the new day from the first midnight on, whatever the wall shows.
+        """
+        day = instant(at_s).astimezone(_zone(self.timezone)).date()
+        while at_s >= self.day_start_s(day + _ONE_DAY):
+            day += _ONE_DAY
+        return day
 
     def day_start_s(self, day: dt.date) -> int:
         """Return the first instant of the day, in seconds since the epoch."""
@@ -51,12 +62,15 @@ class Calendar:
         Raises:
             Refused: When the period is not of the form ``YYYY-MM``.
         """
+        refused = Refused(f"period {period!r} is not of the form YYYY-MM", hint="such as 2017-10")
+        if not _PERIOD.fullmatch(period):
+            raise refused
         try:
-            first = dt.datetime.strptime(period, "%Y-%m").replace(tzinfo=dt.UTC).date()
-        except ValueError as error:
-            raise Refused(f"period {period!r} is not of the form YYYY-MM") from error
-        following = (first + dt.timedelta(days=32)).replace(day=1)
-        return self.day_start_s(first), self.day_start_s(following)
+            first = dt.date.fromisoformat(f"{period}-01")
+            following = (first + dt.timedelta(days=32)).replace(day=1)
+            return self.day_start_s(first), self.day_start_s(following)
+        except (ValueError, OverflowError) as error:
+            raise refused from error
 
     def periods_between(self, start_s: int, end_s: int) -> list[str]:
         """Return the keys of the periods that the half-open interval touches, in order."""
@@ -71,10 +85,10 @@ class Calendar:
         """Cut a half-open interval at the day edges; the slices cover it exactly."""
         day = self.day_of(start_s)
         while start_s < end_s:
-            day += dt.timedelta(days=1)
+            day += _ONE_DAY
             edge = min(self.day_start_s(day), end_s)
-            if edge > start_s:
-                yield Slice(day - dt.timedelta(days=1), start_s, edge)
+            if edge > start_s:  # a day that the zone skipped has no second
+                yield Slice(day - _ONE_DAY, start_s, edge)
             start_s = edge
 
 
