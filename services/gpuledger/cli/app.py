@@ -2,7 +2,7 @@
 
 import typer
 
-from gpuledger.cli import budgets, database, ingesting, ledger, policy, reports, running
+from gpuledger.cli import budgets, database, demo, ingesting, ledger, policy, reports, running
 
 app = typer.Typer(
     name="gpuledger",
@@ -14,7 +14,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.command("demo")(running.demo)
+app.command("demo")(demo.demo)
 app.command("import")(ingesting.import_)
 app.command("ingest")(ingesting.ingest)
 app.add_typer(budgets.app, name="budget")

@@ -1,5 +1,6 @@
 """The servers that ``serve`` and ``demo`` start: each on a free port, none outlives its parent."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -67,7 +68,7 @@ class Children:
             if process.poll() is not None:
                 break
             try:
-                with urllib.request.urlopen(url, timeout=2):
+                with urllib.request.urlopen(url, timeout=2):  # noqa: S310 - our own address
                     return
             except (URLError, OSError):
                 time.sleep(0.2)
@@ -89,10 +90,8 @@ class Children:
             _signal(process, signal.SIGTERM)
         deadline = time.monotonic() + STOP_S
         for _, process in self._running:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                pass
             _signal(process, signal.SIGKILL)
             process.wait()
 

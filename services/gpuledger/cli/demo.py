@@ -1,215 +1,28 @@
-"""The demo's steps: the product's own commands on bundled traces, in one folder, timed."""
+"""``gpuledger demo``: the whole path on real traces, in one folder."""
 
-import json
-import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from typing import Annotated
 
-import sqlalchemy as sa
+import typer
 
-from gpuledger.cli import ingesting, running
-from gpuledger.cli.output import note, print_table
-from gpuledger.cli.policy import print_cycle
-from gpuledger.cli.reports import print_layers
-from gpuledger.database.engine import reading
-from gpuledger.database.opening import open_database
-from gpuledger.demo import DATA
-from gpuledger.ingest import budget_file, budgets
-from gpuledger.ingest.intake import Intake
-from gpuledger.ingest.relay import relay
-from gpuledger.kernel.amounts import gpu_hours
-from gpuledger.kernel.clock import SystemClock, seconds
-from gpuledger.kernel.errors import GpuledgerError, Refused, Unavailable
-from gpuledger.ledger import cycles, queries
-from gpuledger.ledger.balances import balances
-from gpuledger.ledger.usage import By, UsageQuery, usage
-from gpuledger.policy.service import issue_cycle
-from gpuledger.settings import Settings
-from gpuledger.sources.protocol import ImportOptions
-from gpuledger.sources.registry import source
-from gpuledger.streams.opening import open_broker
-from gpuledger.warehouse.reads import layers
-
-MARKER = "demo.json"
-BEGINNING_S = 0
-"""The budget file takes effect before the oldest trace."""
-
-TRACES = (
-    ("philly", DATA / "philly.csv.gz"),
-    ("clustercockpit", DATA / "alex.csv.gz"),
-    ("openb", DATA),
-)
-BUSY_MOMENTS = {
-    "philly": 1_508_580_000,  # 2017-10-21T10:00:00Z, the day of the trace's peak
-    "alex": 1_675_857_600,  # 2023-02-08T12:00:00Z
-    "openb": 12_830_000,  # late in the trace, when most of its pods run
-}
-SUMMARY_ACCOUNTS = 8
+from gpuledger.kernel.errors import Refused
 
 
-def run(config: Settings, *, once: bool, kafka: bool) -> None:
-    """Run what has not run yet, print the summary, and serve unless it is to stop there.
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="Stop after the summary.")] = False,
+    kafka: Annotated[bool, typer.Option("--kafka", help="Send the traces through Kafka.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Delete the demo's folder.")] = False,
+) -> None:
+    """Run the whole path on real traces: import, budgets, roll-ups, policy cycles, a summary, then serve."""
+    from gpuledger import settings
+    from gpuledger.cli import demo_steps as steps
 
-    Raises:
-        Refused: When the folder holds somebody's own ledger.
-        Unavailable: When a database, broker or server does not start.
-    """
-    note(f"everything lives in {config.home}")
-    marker = config.home / MARKER
-    with ExitStack() as stack:
-        with step("PostgreSQL and schema"):
-            engine = stack.enter_context(open_database(config))
-        _check_ours(engine, config, marker)
-        done = _done(marker)
-        way = "kafka" if kafka or config.kafka_bootstrap else "files"
-        if way not in done:
-            marker.write_text(json.dumps(sorted(done)))
-            _fill(engine, config, stack, kafka=kafka)
-            marker.write_text(json.dumps(sorted({*done, way})))
-        summary(engine)
-        print(f"\nLook around:  export GPULEDGER_HOME={config.home}")
-        print("              gpuledger usage --by month --cluster philly")
-        print("Remove:       gpuledger demo --remove\n")
-        sys.stdout.flush()
-        if not once:
-            url = engine.url.render_as_string(hide_password=False)
-            running.serve_until_interrupted(config, url, port=running.API_PORT, only_api=False)
-
-
-def remove(config: Settings) -> None:
-    """Delete the demo's folder.
-
-    Raises:
-        Refused: When the folder is not one that the demo made.
-    """
-    if not config.home.exists():
-        note(f"{config.home} does not exist: nothing to remove")
+    config = settings.load()
+    if remove:
+        steps.remove(config)
         return
-    if not (config.home / MARKER).exists():
+    if config.database_url is not None:
         raise Refused(
-            f"{config.home} was not made by the demo",
-            hint="delete it yourself if you are sure: it holds a ledger",
+            "the demo runs on the embedded PostgreSQL only, and GPULEDGER_DATABASE_URL is set",
+            hint="unset it for the demo: env -u GPULEDGER_DATABASE_URL gpuledger demo",
         )
-    shutil.rmtree(config.home)
-    note(f"removed {config.home}")
-
-
-@contextmanager
-def step(name: str) -> Iterator[None]:
-    """Print a step's name and how long it took, on stderr."""
-    began = time.monotonic()
-    yield
-    note(f"{name:<28} {time.monotonic() - began:6.1f} s")
-
-
-def _check_ours(engine: sa.Engine, config: Settings, marker: Path) -> None:
-    if marker.exists():
-        return
-    with reading(engine) as reader:
-        if queries.clusters(reader):
-            raise Refused(
-                f"{config.home} holds a ledger of your own",
-                hint="give the demo a folder of its own: GPULEDGER_HOME=/some/empty/folder gpuledger demo",
-            )
-
-
-def _done(marker: Path) -> set[str]:
-    return set(json.loads(marker.read_text())) if marker.exists() else set()
-
-
-def _fill(engine: sa.Engine, config: Settings, stack: ExitStack, *, kafka: bool) -> None:
-    clock = SystemClock()
-    if kafka and config.kafka_bootstrap is None:
-        with step("Kafka broker"):
-            bootstrap = stack.enter_context(_broker(config.home / "kafka"))
-        config = config.model_copy(update={"kafka_bootstrap": bootstrap})
-    intake = Intake(engine, clock, config.calendar)
-    with step("budgets"):
-        file = budget_file.read(DATA / "budget.yaml")
-        with reading(engine) as reader:
-            changes = budgets.plan(reader, file, BEGINNING_S, "demo", config.calendar)
-        budgets.apply(intake, changes, BEGINNING_S)
-    for name, path in TRACES:
-        with step(f"import {name}"):
-            report = ingesting.run(intake, config, source(name), path, ImportOptions())
-        note(
-            f"  {report.records:,} records, {report.dead_lettered} dead letters, {len(report.anomalies)} anomalies"
-        )
-    with step("roll-ups through Dagster"):
-        url = engine.url.render_as_string(hide_password=False)
-        status, rolled = running.run_rollup(config, url, [])
-    if status or rolled is None:
-        raise GpuledgerError(
-            f"the roll-up failed with exit status {status}",
-            hint="its messages stand above; gpuledger rollup repeats it",
-        )
-    with step("policy cycles"):
-        for cluster, at_s in BUSY_MOMENTS.items():
-            issue_cycle(engine, cluster, at_s=at_s, clock=clock, calendar=config.calendar)
-        relay(engine, open_broker(config), clock)
-
-
-@contextmanager
-def _broker(folder: Path) -> Iterator[str]:
-    command = [sys.executable, str(running.broker_program()), "run", "--dir", str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None  # noqa: S101 - asked for above
-        bootstrap = process.stdout.readline().strip()
-        if not bootstrap:
-            raise Unavailable("no Kafka broker could be started", hint="its messages stand above")
-        yield bootstrap
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def summary(engine: sa.Engine) -> None:
-    """Print balances by account, the four layers and the last allocations."""
-    now_s = seconds(SystemClock().now())
-    with reading(engine) as reader:
-        totals = usage(reader, UsageQuery(by=By.CLUSTER), now_s)
-        found = balances(reader, None, None, now_s)
-        layer_rows = layers(reader, by="cluster")
-        issued = [cycle for c in BUSY_MOMENTS if (cycle := cycles.latest_cycle(reader, c)) is not None]
-    print()
-    rows = [
-        (
-            row.key,
-            f"{gpu_hours(row.gpu_ms):,}",
-            "-" if row.used_gpu_ms is None else f"{gpu_hours(row.used_gpu_ms):,}",
-        )
-        for row in totals.rows
-    ]
-    print_table(["cluster", ">GPU-hours", ">used (gpu_util)"], rows, title="Usage")
-    for cluster in BUSY_MOMENTS:
-        own = [b for b in found if b.cluster == cluster]
-        busiest = max(
-            (b.period for b in own), key=lambda p: sum(b.charged_gpu_ms for b in own if b.period == p)
-        )
-        top = sorted((b for b in own if b.period == busiest), key=lambda b: -b.charged_gpu_ms)[
-            :SUMMARY_ACCOUNTS
-        ]
-        cells = [
-            (
-                b.account,
-                *(f"{gpu_hours(x):,}" for x in (b.granted_gpu_ms, b.charged_gpu_ms, b.available_gpu_ms)),
-            )
-            for b in top
-        ]
-        title = f"Balances on {cluster}, {busiest} (its busiest period), largest first"
-        print_table(["account", ">granted GPU-h", ">charged", ">available"], cells, title=title)
-    print("The four layers")
-    print_layers(layer_rows)
-    for cycle in issued:
-        print_cycle(
-            {
-                **cycle,
-                "decisions": cycle["decisions"][:3],
-                "allocations": cycle["allocations"][:SUMMARY_ACCOUNTS],
-            }
-        )
+    steps.run(config, once=once, kafka=kafka)

@@ -7,13 +7,18 @@ import typer
 
 from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import Json
-from gpuledger.cli.output import note, print_json, progress
+from gpuledger.cli.output import Advance, note, print_json, progress
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpuledger.ingest.importer import ImportReport
     from gpuledger.ingest.intake import Intake
+    from gpuledger.ingest.worker import Worker
     from gpuledger.settings import Settings
     from gpuledger.sources.protocol import ImportOptions, Source
+    from gpuledger.streams.protocol import Broker
+    from gpuledger.streams.topics import Topic
 
 SHOWN_MAX = 20
 
@@ -56,9 +61,11 @@ def run(
     intake: "Intake", config: "Settings", source: "Source", path: Path, options: "ImportOptions"
 ) -> "ImportReport":
     """Import with a progress bar, straight into the ledger or through Kafka when that is configured."""
+    from gpuledger.ingest.collector import relax_collector
     from gpuledger.ingest.importer import BrokerSink, LedgerSink, run_import
     from gpuledger.streams.opening import open_broker
 
+    relax_collector()
     with progress(f"import {source.name}", source.size(path)) as advance:
         if config.kafka_bootstrap is None:
             report, clusters = run_import(source, path, options, LedgerSink(intake), advance)
@@ -80,16 +87,28 @@ def drain(intake: "Intake", config: "Settings") -> None:
 
     broker = open_broker(config)
     for topic in (SCHEDULER_EVENTS, TELEMETRY):
-        probe = broker.subscriber(topic)
-        probe.assign(dict.fromkeys(broker.partitions(topic), 0))
-        ends = dict(probe.end_positions())
-        probe.close()
+        ends = end_positions(broker, topic)
         with progress(f"ingest {topic}", sum(ends.values())) as advance:
-            worker = Worker(intake, broker, topic)
-            worker.run(
-                lambda at, ends=ends: all(at.get(p, 0) >= end for p, end in ends.items()),
-                lambda done, advance=advance: advance(done.records),
-            )
+            _drain(Worker(intake, broker, topic), ends, advance)
+
+
+def _drain(worker: "Worker", ends: "Mapping[int, int]", advance: Advance) -> None:
+    worker.run(lambda at: reached(at, ends), lambda done: advance(done.records))
+
+
+def reached(positions: "Mapping[int, int]", ends: "Mapping[int, int]") -> bool:
+    """Tell whether every partition was read to its end."""
+    return all(positions.get(partition, 0) >= end for partition, end in ends.items())
+
+
+def end_positions(broker: "Broker", topic: "Topic") -> "dict[int, int]":
+    """Return where each partition of a topic ends now."""
+    probe = broker.subscriber(topic)
+    try:
+        probe.assign(dict.fromkeys(broker.partitions(topic), 0))
+        return dict(probe.end_positions())
+    finally:
+        probe.close()
 
 
 def ingest(
@@ -116,14 +135,9 @@ def ingest(
         broker = open_broker(config)
         broker.ensure_topics([known[topic]])
         worker = Worker(Intake(engine, SystemClock(), config.calendar), broker, known[topic])
-        ends: dict[int, int] = {}
-        if once:
-            probe = broker.subscriber(known[topic])
-            probe.assign(dict.fromkeys(broker.partitions(known[topic]), 0))
-            ends = dict(probe.end_positions())
-            probe.close()
+        ends = end_positions(broker, known[topic]) if once else {}
         done = worker.run(
-            lambda at: once and all(at.get(p, 0) >= end for p, end in ends.items()),
+            lambda at: once and reached(at, ends),
             lambda so_far: note(f"{topic}: {so_far.records} records, {so_far.dead_lettered} dead letters"),
         )
     note(f"{done.accepted} accepted, {done.repeated} repeated, {done.dead_lettered} dead-lettered")

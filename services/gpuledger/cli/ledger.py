@@ -30,7 +30,7 @@ def verify(as_json: Json = False) -> None:
         print_json(result.as_json())
     else:
         rows = [
-            (b.book, f"{b.rows:,}", b.head[:16], "holds" if b.first_bad is None else f"row {b.first_bad.seq}: {b.first_bad.what}")
+            (b.book, f"{b.rows:,}", b.head[:16], f"row {b.first_bad.seq}: {b.first_bad.what}" if b.first_bad else "holds")
             for b in result.books
         ]  # fmt: skip
         print_table(["book", ">rows", "head", "verdict"], rows)
@@ -120,7 +120,7 @@ def retry(as_json: Json = False) -> None:
                 note(f"  {item.letter.place}: {error.message}")
                 continue
 
-            def guard(writer: Writer, last: bool, item: "Stored" = item) -> None:
+            def guard(writer: Writer, *, last: bool, item: "Stored" = item) -> None:
                 if last:
                     dead_letters.resolve(writer, [item.id], clock.now())
 

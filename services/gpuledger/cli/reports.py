@@ -1,6 +1,7 @@
 """``gpuledger usage``, ``balance``, ``layers``: the reading commands."""
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -94,23 +95,28 @@ def layers(
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
+    from gpuledger.kernel.errors import Refused
     from gpuledger.ledger import queries
+    from gpuledger.warehouse.reads import LayersBy, LayersQuery
     from gpuledger.warehouse.reads import layers as read_layers
+
+    if by not in set(LayersBy):
+        raise Refused(f"--by: {by!r} is not a key", hint=f"one of {', '.join(LayersBy)}")
 
     config = settings.load()
     with open_database(config) as engine, reading(engine) as reader:
         calendar = queries.calendar(reader, config.calendar)
-        rows = read_layers(
-            reader,
-            by=by,
+        query = LayersQuery(
+            by=LayersBy(by),
             cluster=cluster,
             from_s=moment(from_, "--from", calendar),
             to_s=moment(to, "--to", calendar),
         )
+        rows = [row.as_json() for row in read_layers(reader, query, calendar)]
     print_json({"rows": rows}) if as_json else print_layers(rows)
 
 
-def print_layers(rows: list[dict[str, object]]) -> None:
+def print_layers(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the four layers as a table; what is missing says why."""
 
     def percent(value: object) -> str:
@@ -119,8 +125,6 @@ def print_layers(rows: list[dict[str, object]]) -> None:
     cells = []
     for row in rows:
         impact, used = row["impact"], row["utilisation"]
-        assert isinstance(impact, dict)
-        assert isinstance(used, dict)
         cells.append(
             (row["key"], percent(row["availability"]), percent(row["occupancy"]), percent(impact["window"]),
              percent(used["value"]), percent(used["coverage"]), row.get("reason") or "")

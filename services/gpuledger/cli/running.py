@@ -1,4 +1,4 @@
-"""``gpuledger rollup``, ``serve`` and ``demo``: what runs beside the command itself."""
+"""``gpuledger rollup`` and ``serve``: what runs beside the command itself."""
 
 import json
 import os
@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,11 +14,11 @@ from gpuledger.cli.children import HOST, Children, free_port
 from gpuledger.cli.failure import FAILED
 from gpuledger.cli.options import Json
 from gpuledger.cli.output import note, print_json
-from gpuledger.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from gpuledger.settings import Settings
 
+PIPELINES = "gpuledger_pipelines.definitions"
 API_PORT, DASHBOARD_PORT, DAGSTER_PORT = 8080, 8501, 3000
 
 
@@ -35,7 +34,7 @@ def pipeline_env(config: "Settings", url: str) -> dict[str, str]:
     }
 
 
-def run_rollup(config: "Settings", url: str, arguments: list[str]) -> tuple[int, dict[str, object] | None]:
+def run_rollup(config: "Settings", url: str, arguments: list[str]) -> tuple[int, dict[str, Any] | None]:
     """Run the pipelines as a process of their own; return its exit status and its summary.
 
     The product never imports its pipelines: they are an outer room with heavy imports.
@@ -79,11 +78,9 @@ def rollup(
         raise typer.Exit(status)
 
 
-def show_rollup(summary: dict[str, object]) -> None:
+def show_rollup(summary: dict[str, Any]) -> None:
     """Print what a roll-up did, a line per cluster."""
-    clusters = summary["clusters"]
-    assert isinstance(clusters, list)
-    for c in clusters:
+    for c in summary["clusters"]:
         rows = sum(c["rows"].values())
         print(
             f"{c['cluster']}: {c['from']} to {c['to']}, {rows:,} rows, {c['checks_passed']} gates passed,"
@@ -144,46 +141,10 @@ def _start_pages(children: Children, config: "Settings", url: str, api: str) -> 
     )
     children.start(
         "dagster",
-        [sys.executable, "-m", "dagster_webserver", "-h", HOST, "-p", str(dagster), "-m", "gpuledger_pipelines.definitions"],
+        [sys.executable, "-m", "dagster_webserver", "-h", HOST, "-p", str(dagster), "-m", PIPELINES],
         pipeline_env(config, url),
         cwd=config.home,
     )  # fmt: skip
     children.wait_for("dashboards", f"http://{HOST}:{dashboards}/_stcore/health", 60)
     children.wait_for("dagster", f"http://{HOST}:{dagster}/server_info", 120)
     return [("Dashboards", f"http://{HOST}:{dashboards}/"), ("Dagster", f"http://{HOST}:{dagster}/")]
-
-
-def demo(
-    once: Annotated[bool, typer.Option("--once", help="Stop after the summary.")] = False,
-    kafka: Annotated[bool, typer.Option("--kafka", help="Send the traces through Kafka.")] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Delete the demo's folder.")] = False,
-) -> None:
-    """Run the whole path on real traces: import, budgets, roll-ups, policy cycles, a summary, then serve."""
-    from gpuledger import settings
-    from gpuledger.cli import demo as steps
-
-    config = settings.load()
-    if remove:
-        steps.remove(config)
-        return
-    if config.database_url is not None:
-        raise Refused(
-            "the demo runs on the embedded PostgreSQL only, and GPULEDGER_DATABASE_URL is set",
-            hint="unset it for the demo: env -u GPULEDGER_DATABASE_URL gpuledger demo",
-        )
-    steps.run(config, once=once, kafka=kafka)
-
-
-def broker_program() -> Path:
-    """Return the program that starts an Apache Kafka from a checkout.
-
-    Raises:
-        Refused: When this is an installed copy without it.
-    """
-    program = Path(__file__).parents[3] / "infra" / "kafka" / "broker.py"
-    if not program.exists():
-        raise Refused(
-            "--kafka needs a broker: this copy has no infra/kafka",
-            hint="run it from a checkout, or set GPULEDGER_KAFKA_BOOTSTRAP to your Kafka",
-        )
-    return program

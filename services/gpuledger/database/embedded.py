@@ -107,5 +107,6 @@ def _create_database(uri: str) -> None:
         if row is None:
             # Byte order, whatever the machine's locale: digests and cursors depend on it.
             connection.execute(
-                f"CREATE DATABASE {DATABASE} TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'"
+                f"CREATE DATABASE {DATABASE} TEMPLATE template0 ENCODING 'UTF8'"
+                " LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'"
             )

@@ -33,9 +33,9 @@ def reading(engine: sa.Engine) -> Iterator[Reader]:
     """
     with _connected(engine) as connection:
         # Readers of a repeatable snapshot never see half of a batch.
-        connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-        with connection.begin():
-            yield Reader(connection)
+        snapshot = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        with snapshot.begin():
+            yield Reader(snapshot)
 
 
 @contextmanager

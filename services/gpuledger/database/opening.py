@@ -50,7 +50,8 @@ def revision(engine: sa.Engine) -> str | None:
     """Return the schema revision of a database, or None when it has none yet."""
     try:
         with engine.connect() as connection:
-            return connection.scalar(sa.text("SELECT version_num FROM public.alembic_version"))
+            found: str | None = connection.scalar(sa.text("SELECT version_num FROM public.alembic_version"))
+            return found
     except ProgrammingError:
         return None
     except OperationalError as error:

@@ -50,11 +50,7 @@ def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar
     return [
         *_organisation(reader, file, by, default),
         *_accounts(reader, file, at_s, by),
-        *(
-            change
-            for name, cluster in file.clusters.items()
-            for change in _hosts(reader, name, cluster, at_s)
-        ),
+        *(change for name, cluster in file.clusters.items() for change in _hosts(reader, name, cluster)),
         *_grants(reader, file, by),
     ]
 
@@ -103,7 +99,7 @@ def _accounts(reader: Reader, file: BudgetFile, at_s: int, by: str) -> Iterator[
             )
 
 
-def _hosts(reader: Reader, name: str, cluster: Cluster, at_s: int) -> Iterator[Change]:
+def _hosts(reader: Reader, name: str, cluster: Cluster) -> Iterator[Change]:
     wanted = {}
     left, number = cluster.gpus, 1
     while left > 0:

@@ -89,7 +89,10 @@ def waiting(reader: Reader | Writer, *, limit: int = 1000) -> list[Stored]:
         (limit,),
     )
     return [
-        Stored(id_, at, DeadLetter(*place, bytes(raw), context)) for id_, at, *place, raw, context in rows
+        Stored(
+            id_, at, DeadLetter(stream, partition, position, place, code, reason, hint, bytes(raw), context)
+        )
+        for id_, at, stream, partition, position, place, code, reason, hint, raw, context in rows
     ]
 
 

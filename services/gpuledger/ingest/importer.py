@@ -66,7 +66,7 @@ class LedgerSink:
     def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
         """Book a batch."""
 
-        def guard(writer: Writer, last: bool) -> None:  # noqa: FBT001 - the Guard protocol
+        def guard(writer: Writer, *, last: bool) -> None:
             if last and letters:
                 put(writer, letters, self.intake.clock.now())
 

@@ -1,7 +1,8 @@
 """Events of any book -> the ledger and the telemetry store, one transaction per book."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import sqlalchemy as sa
 
@@ -19,8 +20,13 @@ from gpuledger.ledger.periods import open_periods
 
 ACCOUNT_SOURCE = "gpuledger/accounts"
 
-Guard = Callable[[Writer, bool], None]
-"""Called inside each transaction (is it the batch's last one?), to check a claim and move positions."""
+
+class Guard(Protocol):
+    """Called inside each transaction, to check a claim and to move positions with the last one."""
+
+    def __call__(self, writer: Writer, *, last: bool) -> None:
+        """Check; and when this is the batch's last transaction, write what belongs to the whole batch."""
+        ...
 
 
 @dataclass(slots=True)
@@ -73,10 +79,10 @@ class Intake:
                     taken.accepted.update(appended.accepted)
                     taken.repeated += appended.repeated
                 if guard is not None:
-                    guard(writer, index == len(work) - 1)
+                    guard(writer, last=index == len(work) - 1)
         if not work and guard is not None:
             with writing(self.engine) as writer:
-                guard(writer, True)
+                guard(writer, last=True)
         return taken
 
     def open_periods(self, clusters: Sequence[str]) -> dict[str, list[str]]:

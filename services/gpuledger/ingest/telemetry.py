@@ -97,7 +97,8 @@ def _add(writer: Writer, book: str, sums: dict[Bucket, tuple[int, int]]) -> None
         """
         INSERT INTO telemetry.buckets
             (book, bucket_at, gpu, workload, run, rung, sampled_gpu_ms, used_gpu_upms)
-        SELECT %s, * FROM unnest(%s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[])
+        SELECT %s, * FROM unnest(
+            %s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[])
         ON CONFLICT (book, bucket_at, gpu, workload, run, rung)
         DO UPDATE SET sampled_gpu_ms = buckets.sampled_gpu_ms + excluded.sampled_gpu_ms,
                       used_gpu_upms = buckets.used_gpu_upms + excluded.used_gpu_upms

@@ -95,7 +95,7 @@ class Worker:
         events, letters = read(records)
         claim, end = self._claims[partition], records[-1].position + 1
 
-        def guard(writer: Writer, last: bool) -> None:  # noqa: FBT001 - the Guard protocol
+        def guard(writer: Writer, *, last: bool) -> None:
             offsets.advance(writer, claim, end if last else None)
             if last:
                 self.progress.dead_lettered += put(writer, letters, self.intake.clock.now())

@@ -76,7 +76,7 @@ def append(
     keys = user_keys(writer, events)
     fresh = _without_repeats(writer, book, [(event, *pseudonymous(event, keys)) for event in events], result)
     if fresh:
-        head = _Batch(writer, book, head, calendar).run(fresh, clock.now(), result)
+        head = _Batch(writer, book, head, calendar).run(fresh, clock.now())
     result.head = head
     return result
 
@@ -107,9 +107,7 @@ class _Batch:
         self.workloads: dict[str, _Workload] = {}
         self.others: list[projections.Journalled] = []
 
-    def run(
-        self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime, result: Appended
-    ) -> BookHead:
+    def run(self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime) -> BookHead:
         """Seal the events and write everything; return the new head."""
         self._load_workloads([fact for _, fact, _ in events])
         for event, fact, digest in events:

@@ -157,12 +157,14 @@ def _balance_fault(reader: Reader, book: str) -> FirstBad | None:
         .execute(
             """
             WITH legs AS (
-                SELECT commodity, debit_account AS account, debit_period AS period, debit_pot AS pot, code, -amount AS amount
+                SELECT commodity, debit_account AS account, debit_period AS period, debit_pot AS pot, code,
+                       -amount AS amount
                 FROM ledger.postings WHERE book = %(book)s
                 UNION ALL
                 SELECT commodity, credit_account, credit_period, credit_pot, code, amount
                 FROM ledger.postings WHERE book = %(book)s),
-            folded AS (SELECT commodity, account, period, pot, code, sum(amount) AS amount FROM legs GROUP BY 1, 2, 3, 4, 5)
+            folded AS (SELECT commodity, account, period, pot, code, sum(amount) AS amount
+                       FROM legs GROUP BY 1, 2, 3, 4, 5)
             SELECT commodity, account, period, pot, code, f.amount, b.amount
             FROM folded AS f FULL JOIN (SELECT * FROM ledger.balances WHERE book = %(book)s) AS b
                  USING (commodity, account, period, pot, code)

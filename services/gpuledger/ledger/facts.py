@@ -4,7 +4,7 @@ Law 3: facts are ranked by (source rank, source time, digest), never by arrival.
 the journal.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuledger.events import workload as events
@@ -46,6 +46,8 @@ def rank(known: Known) -> tuple[bool, int, int, bytes]:
     return (measured, source_rank(known.source), known.at_s, known.digest)
 
 
-def winner(candidates: Iterable[Known]) -> Known | None:
+def winner(candidates: Sequence[Known]) -> Known | None:
     """Return the fact that counts, or None when there is none."""
-    return max(candidates, key=rank, default=None)
+    if len(candidates) <= 1:
+        return candidates[0] if candidates else None
+    return max(candidates, key=rank)

@@ -44,12 +44,12 @@ def intervals(facts: Sequence[HostFact]) -> list[HostInterval]:
     found: list[HostInterval] = []
     current: tuple[int, events.HostFact, str] | None = None
     for at_s in sorted(newest):
-        fact = newest[at_s].data
+        said = newest[at_s].data
         if current is not None:
             since, data, state = current
             found.append(HostInterval(data.host, data.gpus, data.gpu_model, state, since, at_s))
-        retired = isinstance(fact, events.Retired)
-        current = None if retired else (at_s, fact, fact.state or "healthy")
+        retired = isinstance(said, events.Retired)
+        current = None if retired else (at_s, said, said.state or "healthy")
     if current is not None:
         since, data, state = current
         found.append(HostInterval(data.host, data.gpus, data.gpu_model, state, since, None))

@@ -206,5 +206,5 @@ def _rewrite_hosts(writer: Writer, book: str, names: Sequence[str], seq: int) ->
             )
             for name in names
             for i in intervals(facts[name])
-        ],  # fmt: skip
+        ],
     )

@@ -20,7 +20,7 @@ from gpuledger.ledger.append import postings_of
 from gpuledger.ledger.charges import Posting, desired, difference
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
-from gpuledger.ledger.segments import History, derive
+from gpuledger.ledger.segments import History, Segment, derive
 
 Net = tuple[str, ...]
 """book, commodity, pot, account, period, code, workload/run, day."""
@@ -62,7 +62,7 @@ def check(reader: Reader, default: Calendar) -> Rebuilt:
         wanted = desired(history.segments, calendar)
         for posting in difference(wanted, {}, workload=workload, reason=""):
             _fold(net, book, posting)
-        runs.update(_run_line(book, s.workload, s.run, s.from_s, s.to_s, s.account, s.klass, s.gpus_milli) for s in history.segments)  # fmt: skip
+        runs.update(_run_line(book, *_run_columns(s)) for s in history.segments)
     for book, posting in _commands(reader, calendar):
         _fold(net, book, posting)
     found = [
@@ -83,10 +83,12 @@ def rebuild(writer: Writer) -> None:
         """
         INSERT INTO ledger.balances (book, commodity, account, period, pot, code, amount)
         SELECT book, commodity, account, period, pot, code, sum(amount)::bigint FROM (
-            SELECT book, commodity, debit_account AS account, debit_period AS period, debit_pot AS pot, code, -amount AS amount
+            SELECT book, commodity, debit_account AS account, debit_period AS period, debit_pot AS pot, code,
+                   -amount AS amount
             FROM ledger.postings
             UNION ALL
-            SELECT book, commodity, credit_account, credit_period, credit_pot, code, amount FROM ledger.postings) AS legs
+            SELECT book, commodity, credit_account, credit_period, credit_pot, code, amount
+            FROM ledger.postings) AS legs
         GROUP BY book, commodity, account, period, pot, code
         """
     )
@@ -98,7 +100,8 @@ def rebuild(writer: Writer) -> None:
 
 
 def _histories(connection: Reader | Writer) -> Iterator[tuple[str, str, History]]:
-    name, facts = None, []
+    name: tuple[str, str] | None = None
+    facts: list[Known] = []
     with driver(connection).cursor(name="rebuild_facts") as cursor:
         cursor.itersize = 5000
         cursor.execute(
@@ -145,11 +148,13 @@ def _fold(net: dict[Net, int], book: str, p: Posting) -> None:
 def _stored_net(connection: Reader | Writer) -> dict[Net, int]:
     rows = driver(connection).execute(
         """
-        SELECT book, commodity, pot, account, period, code, coalesce(workload || '/' || run, ''), effective_on::text, sum(amount)::bigint
+        SELECT book, commodity, pot, account, period, code, coalesce(workload || '/' || run, ''),
+               effective_on::text, sum(amount)::bigint
         FROM (SELECT book, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period, code,
                      workload, run, effective_on, -amount AS amount FROM ledger.postings
               UNION ALL
-              SELECT book, commodity, credit_pot, credit_account, credit_period, code, workload, run, effective_on, amount
+              SELECT book, commodity, credit_pot, credit_account, credit_period, code, workload, run, effective_on,
+                     amount
               FROM ledger.postings) AS legs
         GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
         """
@@ -186,17 +191,12 @@ def _stored_runs(connection: Reader | Writer) -> Iterator[str]:
         )
 
 
-def _run_line(
-    book: str,
-    workload: str,
-    run: str,
-    from_s: int,
-    to_s: int | None,
-    account: str,
-    klass: str,
-    gpus_milli: int,
-) -> str:
-    return "\t".join(map(str, (book, workload, run, from_s, to_s, account, klass, gpus_milli)))
+def _run_columns(s: Segment) -> tuple[object, ...]:
+    return (s.workload, s.run, s.from_s, s.to_s, s.account, s.klass, s.gpus_milli)
+
+
+def _run_line(book: str, *columns: object) -> str:
+    return "\t".join(map(str, (book, *columns)))
 
 
 def _compare(what: str, wanted: Iterable[str], stored: Iterable[str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ the start that counts, the stop that counts, and the changes between them.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gpuledger.events import workload as events
 from gpuledger.kernel.clock import seconds
@@ -75,29 +76,64 @@ def derive(facts: Sequence[Known]) -> History:
     A run without a start has no segment yet; one that stopped before it started holds nothing and
     is charged nothing. The result depends on the set of facts only.
     """
-    submitted = winner(f for f in facts if isinstance(f.data, events.Submitted))
-    runs = [run for name in _run_names(facts) if (run := _run(facts, name)) is not None]
+    found = _sort_out(facts)
+    submitted = winner(found.submitted)
+    runs = [run for claims in found.runs.values() if (run := _run(claims)) is not None]
     runs.sort(key=lambda run: (run.started.at_s, run.started.digest))
     segments = tuple(s for run in runs for s in _segments(run, submitted))
-    return History(segments=segments, waits=tuple(_waits(facts, submitted, runs)))
+    return History(segments=segments, waits=tuple(_waits(found.over, submitted, runs)))
 
 
-def _run_names(facts: Iterable[Known]) -> list[str]:
-    return sorted({name for f in facts if (name := getattr(f.data, "run", None)) is not None})
+class _Claims(NamedTuple):
+    """All that is claimed of one run, contradictions included."""
+
+    started: list[Known]
+    stops: list[Known]
+    changes: list[Known]
 
 
-def _run(facts: Sequence[Known], name: str) -> _Run | None:
-    own = [f for f in facts if getattr(f.data, "run", None) == name]
-    started = winner(f for f in own if isinstance(f.data, events.Started))
+class _Found(NamedTuple):
+    """The facts of one workload by what they speak of."""
+
+    submitted: list[Known]
+    over: list[Known]
+    runs: dict[str, _Claims]
+
+
+def _sort_out(facts: Iterable[Known]) -> _Found:
+    found = _Found([], [], {})
+    for fact in facts:
+        data = fact.data
+        if isinstance(data, events.Submitted):
+            found.submitted.append(fact)
+            continue
+        run = getattr(data, "run", None)
+        if run is None:
+            if isinstance(data, events.Ended):
+                found.over.append(fact)
+            continue
+        claims = found.runs.get(run)
+        if claims is None:
+            claims = found.runs[run] = _Claims([], [], [])
+        if isinstance(data, events.Started):
+            claims.started.append(fact)
+        elif isinstance(data, STOPS):
+            claims.stops.append(fact)
+        elif isinstance(data, events.Resized | events.ClassChanged):
+            claims.changes.append(fact)
+    return found
+
+
+def _run(claims: _Claims) -> _Run | None:
+    started = winner(claims.started)
     if started is None:
         return None
     by_instant: dict[tuple[int, type], list[Known]] = {}
-    for fact in own:
-        if isinstance(fact.data, events.Resized | events.ClassChanged):
-            by_instant.setdefault((fact.at_s, type(fact.data)), []).append(fact)
+    for fact in claims.changes:
+        by_instant.setdefault((fact.at_s, type(fact.data)), []).append(fact)
     changes = [w for candidates in by_instant.values() if (w := winner(candidates)) is not None]
     changes.sort(key=lambda f: (f.at_s, type(f.data).__name__))
-    return _Run(started, winner(f for f in own if isinstance(f.data, STOPS)), tuple(changes))
+    return _Run(started, winner(claims.stops), tuple(changes))
 
 
 def _segments(run: _Run, submitted: Known | None) -> list[Segment]:
@@ -146,13 +182,13 @@ def _mapped_class(asked: events.Submitted | None) -> str:
     return "unallocated" if asked is not None and asked.minimum_runtime_s == 0 else "allocated"
 
 
-def _waits(facts: Sequence[Known], submitted: Known | None, runs: Sequence[_Run]) -> list[Wait]:
+def _waits(ended: Sequence[Known], submitted: Known | None, runs: Sequence[_Run]) -> list[Wait]:
     if submitted is None:
         return []
     asked = submitted.data
     assert isinstance(asked, events.Submitted)  # noqa: S101 - derive chose it
     eligible_s = seconds(asked.eligible_at) if asked.eligible_at else submitted.at_s
-    over = winner(f for f in facts if isinstance(f.data, events.Ended) and f.data.run is None)
+    over = winner(ended)
     spans: list[tuple[int, int | None]] = []
     waiting_from: int | None = eligible_s
     for run in runs:

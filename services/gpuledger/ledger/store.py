@@ -86,9 +86,12 @@ def posted_of(
         """
         SELECT workload, code, commodity, account, run, effective_on, period, sum(signed), max(seq)
         FROM (SELECT p.*,
+                     -- A correction runs the other way: out of the pot that use goes into.
                      CASE WHEN credit_pot IN ('spent', 'unallocated') THEN amount ELSE -amount END AS signed,
-                     CASE WHEN credit_pot IN ('spent', 'unallocated') THEN credit_account ELSE debit_account END AS account,
-                     CASE WHEN credit_pot IN ('spent', 'unallocated') THEN credit_period ELSE debit_period END AS period
+                     CASE WHEN credit_pot IN ('spent', 'unallocated')
+                          THEN credit_account ELSE debit_account END AS account,
+                     CASE WHEN credit_pot IN ('spent', 'unallocated')
+                          THEN credit_period ELSE debit_period END AS period
               FROM ledger.postings AS p
               WHERE book = %s AND workload = ANY(%s) AND code IN ('charge', 'unallocated')) AS own
         GROUP BY workload, code, commodity, account, run, effective_on, period

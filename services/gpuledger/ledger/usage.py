@@ -199,7 +199,8 @@ def _pieces(
     as_of_sql, as_of_values = _in_force(reader, query)
     amount = "s.gpus_milli * (least(coalesce(s.to_s, c.end_s), c.end_s) - greatest(s.from_s, c.start_s))"
     sql = f"""
-        WITH c AS (SELECT * FROM unnest(%(keys)s::text[], %(starts)s::bigint[], %(ends)s::bigint[]) AS c (key, start_s, end_s)),
+        WITH c AS (SELECT * FROM unnest(%(keys)s::text[], %(starts)s::bigint[], %(ends)s::bigint[])
+                        AS c (key, start_s, end_s)),
              s AS (SELECT *, extract(epoch FROM from_at)::bigint AS from_s, extract(epoch FROM to_at)::bigint AS to_s
                    FROM ledger.segments AS s
                    WHERE (%(cluster)s::text IS NULL OR s.book = %(cluster)s) AND {as_of_sql})

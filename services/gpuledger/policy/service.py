@@ -62,7 +62,7 @@ def read_state(reader: Reader, cluster: str, at_s: int, config: PolicyConfig) ->
         at_s=at_s,
         healthy_milli=capacity.healthy_milli,
         capacity_window_gpu_ms=capacity.window_gpu_ms,
-        accounts=_accounts(reader, cluster, at_s, start_s, running, pending),
+        accounts=_accounts(reader, cluster, at_s, start_s, running, pending, capacity.healthy_milli),
         running=tuple(_running(run, config) for run in running),
         pending=tuple(
             PendingWorkload(
@@ -129,6 +129,7 @@ def _accounts(
     start_s: int,
     running: list[state.Running],
     pending: list[state.Pending],
+    healthy_milli: int,
 ) -> tuple[AccountState, ...]:
     paths = members(cluster, queries.account_paths(reader), queries.clusters(reader))
     use = {u.account: u for u in state.window_use(reader, cluster, start_s, at_s)}
@@ -138,7 +139,8 @@ def _accounts(
         if run.klass == "allocated":
             demand[run.account] = demand.get(run.account, 0) + run.gpus_milli
     for workload in pending:
-        if workload.minimum_runtime_s > 0:
+        # A workload larger than the cluster is no demand (DESIGN section 5): it could never be served.
+        if 0 < workload.gpus_milli <= healthy_milli and workload.minimum_runtime_s > 0:
             demand[workload.account] = demand.get(workload.account, 0) + workload.gpus_milli
     nodes = sorted({node for path in {*paths, *use, *demand} for node in lineage(path)})
     return tuple(
