@@ -63,7 +63,9 @@ def _copy(database_url: str) -> tuple[int, float]:
     """COPY the journal's rows into a table with the same keys and indexes; the best of three."""
     best = float("inf")
     with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
-        with connection.cursor().copy("COPY (SELECT * FROM ledger.journal ORDER BY book, seq) TO STDOUT") as copy:
+        with connection.cursor().copy(
+            "COPY (SELECT * FROM ledger.journal ORDER BY book, seq) TO STDOUT"
+        ) as copy:
             rows = [bytes(chunk) for chunk in copy]
         for _ in range(3):
             connection.execute("CREATE TABLE bare_copy (LIKE ledger.journal INCLUDING ALL)")

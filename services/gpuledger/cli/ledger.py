@@ -30,7 +30,7 @@ def verify(as_json: Json = False) -> None:
         print_json(result.as_json())
     else:
         rows = [
-            (b.book, f"{b.rows:,}", b.head[:16], f"row {b.first_bad.seq}: {b.first_bad.what}" if b.first_bad else "holds")
+            (b.book, f"{b.rows:,}", b.head[:16], b.first_bad.told() if b.first_bad else "holds")
             for b in result.books
         ]  # fmt: skip
         print_table(["book", ">rows", "head", "verdict"], rows)

@@ -22,6 +22,10 @@ class FirstBad:
     seq: int | None
     what: str
 
+    def told(self) -> str:
+        """Return the place and the fault in one line."""
+        return f"row {self.seq}: {self.what}" if self.seq is not None else self.what
+
 
 @dataclass(frozen=True, slots=True)
 class BookAudit:
