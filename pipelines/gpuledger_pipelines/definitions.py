@@ -1,0 +1,34 @@
+"""Everything Dagster is told, listed one by one: works from a checkout and from a wheel alike."""
+
+import dagster as dg
+
+from gpuledger_pipelines.declaring import ledger_specs
+from gpuledger_pipelines.defs.budget import assets as budget
+from gpuledger_pipelines.defs.budget import checks as budget_checks
+from gpuledger_pipelines.defs.layers import assets as layers
+from gpuledger_pipelines.defs.layers import checks as layers_checks
+from gpuledger_pipelines.defs.owed import assets as owed
+from gpuledger_pipelines.defs.owed import checks as owed_checks
+from gpuledger_pipelines.defs.usage import assets as usage
+from gpuledger_pipelines.defs.usage import checks as usage_checks
+from gpuledger_pipelines.resources import URL_VARIABLE, Warehouse
+from gpuledger_pipelines.schedules import ROLL_UP, hourly, nightly
+
+ASSETS = (*usage.ASSETS, *owed.ASSETS, *layers.ASSETS, *budget.ASSETS)
+CHECKS = (*usage_checks.CHECKS, *owed_checks.CHECKS, *layers_checks.CHECKS, *budget_checks.CHECKS)
+
+roll_up = dg.define_asset_job(
+    ROLL_UP,
+    selection=dg.AssetSelection.assets(*ASSETS),
+    description="Every table of the warehouse, each behind the gate of the one before.",
+)
+
+defs = dg.Definitions(
+    assets=[*ledger_specs(), *ASSETS],
+    asset_checks=list(CHECKS),
+    jobs=[roll_up],
+    schedules=[hourly, nightly],
+    resources={"warehouse": Warehouse(url=dg.EnvVar(URL_VARIABLE))},
+    # The work is done by PostgreSQL; a process per step would only import the libraries again.
+    executor=dg.in_process_executor,
+)

@@ -1,0 +1,1 @@
+"""Budget versus actual, by period."""

@@ -1,0 +1,73 @@
+-- Budget, what the account was owed and what it got, by period; the variance by cause sums (DESIGN section 5).
+WITH period AS (
+    SELECT period, to_timestamp(start_s) AS start_at, to_timestamp(end_s) AS end_at
+    FROM unnest(CAST(:periods AS text[]), CAST(:starts AS bigint[]), CAST(:ends AS bigint[]))
+        AS p (period, start_s, end_s)
+),
+-- Balances are kept in weighted units, gpu_ms x per mille; people and programs see gpu_ms, rounded down.
+pot AS (
+    SELECT period, account,
+           floor(coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'grant'), 0) / 1000)::bigint AS budget,
+           floor(coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'transfer'), 0) / 1000)::bigint AS transferred,
+           floor(coalesce(sum(amount) FILTER (WHERE pot = 'spent' AND code = 'charge'), 0) / 1000)::bigint AS charged,
+           floor(coalesce(sum(amount) FILTER (WHERE pot = 'held'), 0) / 1000)::bigint AS held,
+           floor(coalesce(sum(amount) FILTER (WHERE pot = 'credited'), 0) / 1000)::bigint AS credited,
+           floor(coalesce(sum(amount) FILTER (WHERE pot = 'expired'), 0) / 1000)::bigint AS expired,
+           floor(coalesce(sum(amount) FILTER (WHERE pot = 'unallocated'), 0) / 1000)::bigint AS unallocated
+    FROM period
+    JOIN ledger_read.balances USING (period)
+    WHERE cluster = :cluster AND commodity = 'gpu_ms_weighted' AND account <> '~'
+    GROUP BY 1, 2
+),
+-- include: inventory
+,
+owed AS (
+    SELECT period, account, sum(entitlement_gpu_ms)::bigint AS entitlement, sum(demand_gpu_ms)::bigint AS demand,
+           sum(owed_gpu_ms)::bigint AS owed
+    FROM period
+    JOIN warehouse.owed_hour ON cluster = :cluster AND hour_at >= start_at AND hour_at < end_at
+    GROUP BY 1, 2
+),
+-- A period is known when the inventory begins before it ends, and before anybody ran or waited in it.
+known AS (
+    SELECT period, since < end_at AND bool_and(hour_at IS NULL OR entitlement_gpu_ms IS NOT NULL) IS TRUE AS known
+    FROM period
+    CROSS JOIN inventory
+    LEFT JOIN warehouse.owed_hour ON cluster = :cluster AND hour_at >= start_at AND hour_at < end_at
+    GROUP BY period, since, end_at
+),
+gross AS (
+    SELECT period, account, sum(gpu_ms)::bigint AS gross
+    FROM period
+    JOIN warehouse.usage_bucket ON cluster = :cluster AND bucket_at >= start_at AND bucket_at < end_at
+    WHERE class = 'allocated'
+    GROUP BY 1, 2
+),
+line AS (
+    SELECT period, account,
+           coalesce(budget, 0) AS budget, coalesce(transferred, 0) AS transferred, coalesce(charged, 0) AS charged,
+           coalesce(held, 0) AS held, coalesce(credited, 0) AS credited, coalesce(expired, 0) AS expired,
+           coalesce(unallocated, 0) AS unallocated,
+           CASE WHEN known THEN coalesce(entitlement, 0) END AS entitlement, coalesce(demand, 0) AS demand,
+           CASE WHEN known THEN coalesce(owed.owed, 0) END AS owed, coalesce(gross.gross, 0) AS gross
+    FROM pot
+    FULL JOIN owed USING (period, account)
+    FULL JOIN gross USING (period, account)
+    JOIN known USING (period)
+)
+INSERT INTO warehouse.budget_vs_actual
+    (cluster, period, account, budget_gpu_ms, transferred_gpu_ms, charged_gpu_ms, held_gpu_ms, credited_gpu_ms,
+     expired_gpu_ms, available_gpu_ms, unallocated_gpu_ms, entitlement_gpu_ms, demand_gpu_ms, owed_gpu_ms,
+     delivered_gpu_ms, variance_transfer_gpu_ms, variance_expiry_gpu_ms, variance_capacity_gpu_ms,
+     variance_demand_gpu_ms, variance_scheduler_gpu_ms, variance_credit_gpu_ms)
+SELECT :cluster, period, account, budget, transferred, charged, held, credited, expired,
+       budget + transferred + credited - expired - charged - held,
+       unallocated, entitlement, demand, owed, gross - credited,
+       -- Without inventory nothing is known of entitlement, and no cause can be told from another.
+       CASE WHEN entitlement IS NOT NULL THEN -transferred END,
+       CASE WHEN entitlement IS NOT NULL THEN expired END,
+       budget + transferred - expired - entitlement,
+       entitlement - owed,
+       owed - gross,
+       CASE WHEN entitlement IS NOT NULL THEN credited END
+FROM line

@@ -1,0 +1,1 @@
+"""Who was owed how much: entitlement, demand, owed and delivered."""

@@ -1,0 +1,40 @@
+"""Owed: entitlement, demand, owed and delivered by account and hour."""
+
+import dagster as dg
+import sqlalchemy as sa
+
+from gpuledger_pipelines.declaring import HOURS, warehouse_asset
+from gpuledger_pipelines.defs.owed.entitlement import ShareInForce, Version, as_columns, members, versions
+from gpuledger_pipelines.defs.usage.assets import usage_hour
+from gpuledger_pipelines.partitions import HOUR_S, Span, span_of
+from gpuledger_pipelines.resources import Warehouse, restated
+
+
+@warehouse_asset(group="owed", deps=[usage_hour], ledger=("segments", "waits", "hosts", "shares", "accounts"))
+def owed_hour(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult[None]:
+    """Entitlement E, demand D, owed W = min(E, D) and delivered L."""
+    span = span_of(context)
+    with restated(span, "owed_hour") as tally, warehouse.writing("owed_hour") as rewriting:
+        found = entitled(rewriting.connection, span)
+        rewriting.delete(HOURS, span.binds)
+        tally.rows = rewriting.insert(
+            "owed/owed_hour", {**span.binds, **as_columns(found), "bucket_s": HOUR_S}
+        )
+    return tally.result()
+
+
+def entitled(connection: sa.Connection, span: Span) -> list[Version]:
+    """Read the tree and its shares; return each leaf's part of the cluster over the span."""
+    accounts = connection.execute(sa.text("SELECT path FROM ledger_read.accounts ORDER BY path")).scalars()
+    books = connection.execute(sa.text("SELECT book FROM ledger_read.books")).scalars()
+    paths = members(span.cluster, accounts.all(), books.all())
+    shares = connection.execute(
+        sa.text(
+            "SELECT account, share, floor(extract(epoch FROM from_at))::bigint,"
+            " floor(extract(epoch FROM to_at))::bigint FROM ledger_read.shares"
+        )
+    )
+    return versions(paths, [ShareInForce(*row) for row in shares], span.from_s, span.to_s)
+
+
+ASSETS = (owed_hour,)

@@ -1,0 +1,93 @@
+-- Entitlement E, demand D, owed W = min(E, D) and delivered L by account and hour (DESIGN section 5).
+-- version: intervals in which no share changes; portion: each leaf's exact part of the cluster in them.
+WITH version AS (
+    SELECT * FROM unnest(CAST(:versions AS bigint[]), CAST(:starts AS bigint[]), CAST(:ends AS bigint[]))
+        AS v (version, from_s, to_s)
+),
+portion AS (
+    SELECT * FROM unnest(
+        CAST(:portion_versions AS bigint[]), CAST(:accounts AS text[]),
+        CAST(:numerators AS numeric[]), CAST(:denominators AS numeric[])
+    ) AS p (version, account, numerator, denominator)
+),
+-- include: capacity
+,
+-- Healthy capacity: healthy hosts, and what runs still held of hosts in maintenance.
+healthy AS (
+    SELECT milli, from_s, to_s FROM host WHERE state = 'healthy'
+    UNION ALL
+    SELECT milli, from_s, to_s FROM held WHERE state IN ('maintenance', 'draining')
+),
+-- The most GPUs that were ever installed at once: what asks for more can never run here, and is no demand.
+peak AS (
+    SELECT max(milli) AS milli
+    FROM (
+        SELECT sum(sum(change)) OVER (ORDER BY at) AS milli
+        FROM ledger_read.hosts
+        CROSS JOIN LATERAL (VALUES (from_at, gpus * 1000), (coalesce(to_at, 'infinity'), -gpus * 1000))
+            AS edge (at, change)
+        WHERE cluster = :cluster
+        GROUP BY at
+    ) AS levels
+),
+span AS (
+    SELECT version::text AS account, 'healthy' AS kind, milli,
+           greatest(healthy.from_s, version.from_s) AS from_s, least(healthy.to_s, version.to_s) AS to_s
+    FROM healthy
+    JOIN version ON healthy.from_s < version.to_s AND version.from_s < healthy.to_s
+    UNION ALL
+    -- Minimum runtime 0 asks for unallocated time, which nobody is owed.
+    SELECT account, 'waiting', gpus_milli,
+           greatest(floor(extract(epoch FROM from_at))::bigint, :from_s),
+           least(coalesce(floor(extract(epoch FROM to_at))::bigint, :now_s), :to_s, :now_s)
+    FROM ledger_read.waits
+    CROSS JOIN peak
+    WHERE cluster = :cluster AND minimum_runtime_s > 0 AND gpus_milli <= coalesce(peak.milli, gpus_milli)
+      AND from_at < to_timestamp(:to_s) AND (to_at IS NULL OR to_at > to_timestamp(:from_s))
+),
+-- include: integral
+,
+exact AS (
+    SELECT bucket_s, version, account, denominator,
+           div(gpu_ms * numerator, denominator) AS whole, mod(gpu_ms * numerator, denominator) AS remainder
+    FROM (SELECT account::bigint AS version, bucket_s, gpu_ms FROM integral WHERE kind = 'healthy') AS capacity
+    JOIN portion USING (version)
+),
+-- Largest remainder: the leaves' parts sum to the capacity, to the unit.
+entitled AS (
+    SELECT bucket_s, account,
+           whole + (
+               row_number() OVER (PARTITION BY bucket_s, version ORDER BY remainder DESC, account)
+               <= div(sum(remainder) OVER (PARTITION BY bucket_s, version), denominator)
+           )::int AS gpu_ms
+    FROM exact
+),
+amount AS (
+    SELECT bucket_s, account, gpu_ms AS entitled, 0 AS waiting, 0 AS running FROM entitled
+    UNION ALL
+    SELECT bucket_s, account, 0, gpu_ms, 0 FROM integral WHERE kind = 'waiting'
+    UNION ALL
+    SELECT floor(extract(epoch FROM hour_at))::bigint, account, 0, 0, gpu_ms
+    FROM warehouse.usage_hour
+    WHERE cluster = :cluster AND class = 'allocated'
+      AND hour_at >= to_timestamp(:from_s) AND hour_at < to_timestamp(:to_s)
+),
+-- include: inventory
+,
+summed AS (
+    SELECT bucket_s, account,
+           CASE WHEN to_timestamp(bucket_s) >= since THEN sum(entitled) END AS entitlement,
+           sum(waiting) + sum(running) AS demand,
+           sum(running) AS delivered
+    FROM amount
+    CROSS JOIN inventory
+    GROUP BY bucket_s, account, since
+)
+INSERT INTO warehouse.owed_hour
+    (cluster, hour_at, account, entitlement_gpu_ms, demand_gpu_ms, owed_gpu_ms, delivered_gpu_ms)
+SELECT :cluster, to_timestamp(bucket_s), account, entitlement::bigint, demand::bigint,
+       -- least() would pass over the null of an unknown entitlement.
+       CASE WHEN entitlement IS NOT NULL THEN least(entitlement, demand) END::bigint,
+       delivered::bigint
+FROM summed
+WHERE entitlement > 0 OR demand > 0

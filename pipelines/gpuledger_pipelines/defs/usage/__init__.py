@@ -1,0 +1,1 @@
+"""Who used how much: occupied GPU-time by account and class."""

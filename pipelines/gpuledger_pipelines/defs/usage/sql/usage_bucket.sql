@@ -1,0 +1,43 @@
+-- Occupied GPU-time by account and class in buckets of 15 minutes UTC, with the samples of the gpu_util rung.
+WITH span AS (
+    -- Open runs count up to the run's present, and nothing counts beyond it.
+    SELECT account, class AS kind, gpus_milli AS milli,
+           greatest(floor(extract(epoch FROM from_at))::bigint, :from_s) AS from_s,
+           least(coalesce(floor(extract(epoch FROM to_at))::bigint, :now_s), :to_s, :now_s) AS to_s
+    FROM ledger_read.segments
+    WHERE cluster = :cluster AND gpus_milli > 0
+      AND from_at < to_timestamp(:to_s) AND (to_at IS NULL OR to_at > to_timestamp(:from_s))
+),
+-- include: integral
+,
+-- A sample belongs to the account and class its run had when the five minutes ended.
+sample AS (
+    SELECT owner.account, owner.class AS kind, bucket_s,
+           sum(sampled_gpu_ms)::bigint AS sampled_gpu_ms, sum(used_gpu_upms)::numeric AS used_gpu_upms
+    FROM ledger_read.buckets AS sampled
+    CROSS JOIN LATERAL (
+        SELECT segment.account, segment.class
+        FROM ledger_read.segments AS segment
+        WHERE segment.cluster = sampled.cluster
+          AND segment.workload = sampled.workload AND segment.run = sampled.run
+          AND segment.from_at < sampled.bucket_at + interval '5 minutes'
+        ORDER BY segment.from_at DESC
+        LIMIT 1
+    ) AS owner
+    CROSS JOIN LATERAL (
+        SELECT floor(extract(epoch FROM sampled.bucket_at))::bigint / :bucket_s * :bucket_s AS bucket_s
+    ) AS bucket
+    WHERE sampled.cluster = :cluster AND sampled.rung = 'gpu_util'
+      AND sampled.bucket_at >= to_timestamp(:from_s) AND sampled.bucket_at < to_timestamp(least(:to_s, :now_s))
+    GROUP BY 1, 2, 3
+)
+INSERT INTO warehouse.usage_bucket (cluster, bucket_at, account, class, gpu_ms, sampled_gpu_ms, used_gpu_ms)
+SELECT :cluster, to_timestamp(bucket_s), account, kind, coalesce(gpu_ms, 0), coalesce(sampled_gpu_ms, 0),
+       -- gpu_ms x parts per million, to the nearest gpu_ms, half to even.
+       coalesce(
+           div(used_gpu_upms + 500000, 1000000)
+               - (mod(used_gpu_upms, 1000000) = 500000 AND mod(div(used_gpu_upms, 1000000), 2) = 0)::int,
+           0
+       )::bigint
+FROM integral
+FULL JOIN sample USING (account, kind, bucket_s)

@@ -1,0 +1,67 @@
+"""What holds of budget versus actual: the causes sum to the variance, and charges are what segments say."""
+
+from typing import TYPE_CHECKING
+
+from gpuledger_pipelines.expectations.shape import no_rows, shape
+from gpuledger_pipelines.gate import Subject, in_place
+
+if TYPE_CHECKING:
+    from great_expectations.expectations import Expectation
+
+KEY = ("cluster", "period", "account")
+POTS = (
+    "budget_gpu_ms", "transferred_gpu_ms", "charged_gpu_ms", "held_gpu_ms", "credited_gpu_ms", "expired_gpu_ms",
+    "available_gpu_ms", "unallocated_gpu_ms",
+)  # fmt: skip
+ACTUAL = ("entitlement_gpu_ms", "demand_gpu_ms", "owed_gpu_ms", "delivered_gpu_ms")
+CAUSES = (
+    "variance_transfer_gpu_ms", "variance_expiry_gpu_ms", "variance_capacity_gpu_ms", "variance_demand_gpu_ms",
+    "variance_scheduler_gpu_ms", "variance_credit_gpu_ms",
+)  # fmt: skip
+MAY_BE_NEGATIVE = ("transferred_gpu_ms", "available_gpu_ms")
+
+_AGAINST_SEGMENTS = """
+    SELECT booked.account, booked.gpu_ms AS booked_gpu_ms, coalesce(held.gpu_ms, 0) AS segment_gpu_ms
+    FROM (
+        SELECT account, sum(amount) AS gpu_ms FROM ledger_read.balances
+        WHERE cluster = :cluster AND commodity = 'gpu_ms' AND pot IN ('spent', 'unallocated')
+        GROUP BY 1
+    ) AS booked
+    FULL JOIN (
+        SELECT account, sum(gpus_milli * floor(extract(epoch FROM to_at - from_at))::bigint) AS gpu_ms
+        FROM ledger_read.segments WHERE cluster = :cluster AND to_at IS NOT NULL AND gpus_milli > 0
+        GROUP BY 1
+    ) AS held USING (account)
+    WHERE coalesce(booked.gpu_ms, 0) <> coalesce(held.gpu_ms, 0)
+      AND EXISTS (SELECT FROM batch)
+"""
+
+
+def budget_vs_actual(subject: Subject) -> "list[Expectation]":
+    """Return the suite of ``budget_vs_actual``."""
+    amounts = [name for name in (*POTS, *ACTUAL) if name not in MAY_BE_NEGATIVE]
+    causes = " + ".join(CAUSES)
+    return [
+        *shape(
+            (*KEY, *POTS, *ACTUAL, *CAUSES),
+            key=KEY,
+            amounts=amounts,
+            nullable=("entitlement_gpu_ms", "owed_gpu_ms", *CAUSES),
+        ),
+        no_rows(
+            "budget less delivered is the sum of its causes",
+            f"SELECT period, account, budget_gpu_ms - delivered_gpu_ms AS variance_gpu_ms, {causes} AS causes_gpu_ms"
+            f" FROM batch WHERE budget_gpu_ms - delivered_gpu_ms <> {causes}",
+        ),
+        no_rows(
+            "either every cause is known or none",
+            f"SELECT period, account FROM batch WHERE num_nulls({', '.join(CAUSES)})"
+            f" <> CASE WHEN entitlement_gpu_ms IS NULL THEN {len(CAUSES)} ELSE 0 END",
+        ),
+        no_rows(
+            "available is what the pots say",
+            "SELECT period, account, available_gpu_ms FROM batch WHERE available_gpu_ms <> budget_gpu_ms"
+            " + transferred_gpu_ms + credited_gpu_ms - expired_gpu_ms - charged_gpu_ms - held_gpu_ms",
+        ),
+        no_rows("the ledger has booked what its closed segments held", in_place(_AGAINST_SEGMENTS, subject)),
+    ]

@@ -1,0 +1,51 @@
+"""What every suite says: the columns, what may not be missing, what may not be negative, what is unique."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from great_expectations.expectations import Expectation
+
+
+def shape(
+    columns: Iterable[str], *, key: Sequence[str], amounts: Sequence[str], nullable: Iterable[str] = ()
+) -> "list[Expectation]":
+    """Return the expectations about columns.
+
+    Args:
+        columns: Exactly these exist.
+        key: Together they name one row.
+        amounts: Never below zero, where they are known.
+        nullable: May be missing; every other column may not.
+    """
+    import great_expectations.expectations as gxe
+
+    columns, nullable = list(columns), set(nullable)
+    return [
+        gxe.ExpectTableColumnsToMatchSet(column_set=columns, exact_match=True),
+        gxe.ExpectCompoundColumnsToBeUnique(column_list=list(key)),
+        *(gxe.ExpectColumnValuesToNotBeNull(column=name) for name in columns if name not in nullable),
+        *(gxe.ExpectColumnValuesToBeBetween(column=name, min_value=0) for name in amounts),
+    ]
+
+
+def one_of(column: str, values: Iterable[str]) -> "Expectation":
+    """Expect one of the values in every row."""
+    import great_expectations.expectations as gxe
+
+    return gxe.ExpectColumnValuesToBeInSet(column=column, value_set=list(values))
+
+
+def no_rows(what_holds: str, query: str) -> "Expectation":
+    """Expect a query for exceptions to find none.
+
+    Args:
+        what_holds: What is expected, in words; it names the finding.
+        query: Returns a row for every exception; ``batch`` is the table of the restated rows.
+    """
+    import great_expectations.expectations as gxe
+
+    # The library puts a subquery with an alias of its own in place of {batch}.
+    return gxe.UnexpectedRowsExpectation(
+        unexpected_rows_query=f"WITH batch AS (SELECT * FROM {{batch}}) {query}", description=what_holds
+    )

@@ -1,0 +1,116 @@
+"""The one resource: the database that holds both the ledger's read views and the warehouse."""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import dagster as dg
+import sqlalchemy as sa
+from pydantic import PrivateAttr
+from sqlalchemy.exc import OperationalError
+
+from gpuledger.database.engine import make_engine
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.errors import Unavailable
+from gpuledger.settings import load
+from gpuledger_pipelines.partitions import Span
+from gpuledger_pipelines.statements import statement
+
+URL_VARIABLE = "GPULEDGER_DATABASE_URL"
+PROGRESS = logging.getLogger("gpuledger_pipelines.progress")
+
+
+class Warehouse(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """Reads ``ledger_read``, writes ``warehouse``.
+
+    Args:
+        url: SQLAlchemy URL of a PostgreSQL with gpuledger's schemas.
+    """
+
+    url: str
+    _engine: sa.Engine | None = PrivateAttr(default=None)
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["Warehouse"]:
+        """Keep one engine for the length of a run."""
+        engine = self.engine()
+        try:
+            yield self
+        finally:
+            engine.dispose()
+
+    def engine(self) -> sa.Engine:
+        """Return the engine; nothing connects before it is used."""
+        if self._engine is None:
+            self._engine = make_engine(self.url)
+        return self._engine
+
+    @contextmanager
+    def writing(self, table: str) -> Iterator["Rewriting"]:
+        """Open one transaction that rewrites parts of a table; other writers of the table wait, readers do not.
+
+        Raises:
+            Unavailable: When the database cannot be used.
+        """
+        try:
+            with self.engine().connect() as connection:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                with connection.begin():
+                    # LOCK takes no snapshot, so the one that follows holds all that earlier writers committed.
+                    connection.execute(sa.text(f"LOCK TABLE warehouse.{table} IN SHARE ROW EXCLUSIVE MODE"))
+                    yield Rewriting(connection, table)
+        except OperationalError as error:
+            raise Unavailable(
+                f"the database cannot be used now: {error.orig}",
+                hint=f"check {URL_VARIABLE} and that PostgreSQL runs, then try again",
+            ) from error
+
+
+class Rewriting:
+    """A transaction that takes a table's rows of a span out and puts them in anew."""
+
+    def __init__(self, connection: sa.Connection, table: str) -> None:
+        self.connection = connection
+        self.table = table
+
+    def delete(self, where: str, binds: Mapping[str, object]) -> int:
+        """Delete the rows of the span's cluster that match."""
+        return self._run(f"DELETE FROM warehouse.{self.table} WHERE cluster = :cluster AND {where}", binds)
+
+    def insert(self, name: str, binds: Mapping[str, object]) -> int:
+        """Run the statement of a file; return the number of rows it wrote."""
+        return self._run(statement(name), binds)
+
+    def calendar(self) -> Calendar:
+        """Return the organisation's calendar: as the ledger has it, else as the settings say."""
+        return calendar(self.connection)
+
+    def _run(self, sql: str, binds: Mapping[str, object]) -> int:
+        return self.connection.execute(sa.text(sql), dict(binds)).rowcount
+
+
+def calendar(connection: sa.Connection) -> Calendar:
+    """Return the organisation's calendar: as the ledger has it, else as the settings say."""
+    timezone = connection.execute(sa.text("SELECT timezone FROM ledger_read.organisation")).scalar()
+    return load().calendar if timezone is None else Calendar(timezone)
+
+
+@contextmanager
+def restated(span: Span, table: str) -> Iterator["Tally"]:
+    """Time a restatement, and say on the progress log how many rows it wrote."""
+    tally, started = Tally(), time.perf_counter()
+    yield tally
+    elapsed_s = time.perf_counter() - started
+    PROGRESS.info("%s: %s: %s rows in %.1f s", span.cluster, table, f"{tally.rows:,}", elapsed_s)
+
+
+class Tally:
+    """Rows written so far."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def result(self) -> dg.MaterializeResult[None]:
+        """Return what Dagster records of the materialisation."""
+        return dg.MaterializeResult(metadata={"rows": dg.MetadataValue.int(self.rows)})
