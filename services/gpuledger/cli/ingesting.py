@@ -10,17 +10,14 @@ from gpuledger.cli.options import Json
 from gpuledger.cli.output import Advance, note, print_json, progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gpuledger.ingest.importer import ImportReport
     from gpuledger.ingest.intake import Intake
     from gpuledger.ingest.worker import Worker
     from gpuledger.settings import Settings
     from gpuledger.sources.protocol import ImportOptions, Source
-    from gpuledger.streams.protocol import Broker
-    from gpuledger.streams.topics import Topic
 
 SHOWN_MAX = 20
+THOUSANDTHS = 1000
 
 
 def import_(
@@ -42,8 +39,7 @@ def import_(
     from gpuledger.sources.registry import source as find_source
 
     reader = find_source(source)
-    if not path.exists():
-        raise Refused(f"{path}: no such file or folder")
+    reader.size(path)  # a missing file is refused before any database starts
     config = settings.load()
     options = ImportOptions(cluster=cluster, timezone=tz)
     with open_database(config) as engine:
@@ -87,28 +83,12 @@ def drain(intake: "Intake", config: "Settings") -> None:
 
     broker = open_broker(config)
     for topic in (SCHEDULER_EVENTS, TELEMETRY):
-        ends = end_positions(broker, topic)
-        with progress(f"ingest {topic}", sum(ends.values())) as advance:
-            _drain(Worker(intake, broker, topic), ends, advance)
+        with progress(f"ingest {topic}", THOUSANDTHS) as advance:
+            _drain(Worker(intake, broker, topic), advance)
 
 
-def _drain(worker: "Worker", ends: "Mapping[int, int]", advance: Advance) -> None:
-    worker.run(lambda at: reached(at, ends), lambda done: advance(done.records))
-
-
-def reached(positions: "Mapping[int, int]", ends: "Mapping[int, int]") -> bool:
-    """Tell whether every partition was read to its end."""
-    return all(positions.get(partition, 0) >= end for partition, end in ends.items())
-
-
-def end_positions(broker: "Broker", topic: "Topic") -> "dict[int, int]":
-    """Return where each partition of a topic ends now."""
-    probe = broker.subscriber(topic)
-    try:
-        probe.assign(dict.fromkeys(broker.partitions(topic), 0))
-        return dict(probe.end_positions())
-    finally:
-        probe.close()
+def _drain(worker: "Worker", advance: Advance) -> None:
+    worker.run(lambda done: advance(THOUSANDTHS * done.records // max(done.waiting, 1)), once=True)
 
 
 def ingest(
@@ -135,10 +115,9 @@ def ingest(
         broker = open_broker(config)
         broker.ensure_topics([known[topic]])
         worker = Worker(Intake(engine, SystemClock(), config.calendar), broker, known[topic])
-        ends = end_positions(broker, known[topic]) if once else {}
         done = worker.run(
-            lambda at: once and reached(at, ends),
             lambda so_far: note(f"{topic}: {so_far.records} records, {so_far.dead_lettered} dead letters"),
+            once=once,
         )
     note(f"{done.accepted} accepted, {done.repeated} repeated, {done.dead_lettered} dead-lettered")
 

@@ -72,25 +72,23 @@ def rebuild(
 def list_(as_json: Json = False) -> None:
     """List what could not be read, with its place, reason and remedy."""
     from gpuledger import settings
-    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.ingest import dead_letters
 
-    with open_database(settings.load()) as engine, reading(engine) as reader:
-        stored = dead_letters.waiting(reader)
-    if as_json:
+    with open_database(settings.load()) as engine:
         documents = [
             {
                 "id": s.id, "received_at": s.received_at.isoformat(), "place": s.letter.place, "code": s.letter.code,
                 "reason": s.letter.reason, "hint": s.letter.hint, "bytes": len(s.letter.raw),
             }
-            for s in stored
+            for s in dead_letters.iter_waiting(engine)
         ]  # fmt: skip
+    if as_json:
         print_json({"dead_letters": documents})
-    elif not stored:
+    elif not documents:
         print("no dead letters")
     else:
-        rows = [(s.id, s.letter.place, s.letter.code, s.letter.reason) for s in stored]
+        rows = [(d["id"], d["place"], d["code"], d["reason"]) for d in documents]
         print_table([">id", "place", "code", "reason"], rows)
 
 
@@ -98,7 +96,7 @@ def list_(as_json: Json = False) -> None:
 def retry(as_json: Json = False) -> None:
     """Read every dead letter again with the code of today; what is understood now is booked."""
     from gpuledger import settings
-    from gpuledger.database.engine import Writer, reading
+    from gpuledger.database.engine import Writer
     from gpuledger.database.opening import open_database
     from gpuledger.ingest import dead_letters
     from gpuledger.ingest.intake import Intake
@@ -108,11 +106,9 @@ def retry(as_json: Json = False) -> None:
     config, clock = settings.load(), SystemClock()
     resolved = failed = 0
     with open_database(config) as engine:
-        with reading(engine) as reader:
-            stored = dead_letters.waiting(reader)
         intake = Intake(engine, clock, config.calendar)
         clusters: set[str] = set()
-        for item in stored:
+        for item in dead_letters.iter_waiting(engine):
             try:
                 events = _read_again(item)
             except BadRecord as error:

@@ -28,10 +28,10 @@ SOURCE = "gpuledger/budget-file"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One command and the line that shows it to a person."""
+    """What a person sees as one change, and the commands that make it."""
 
     shown: str
-    fact: Fact
+    facts: tuple[Fact, ...]
 
 
 def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar) -> list[Change]:
@@ -57,7 +57,7 @@ def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar
 
 def apply(intake: Intake, changes: list[Change], at_s: int) -> dict[str, list[str]]:
     """Journal the commands, then open the periods that can be opened; return those by cluster."""
-    intake.take([_event(change.fact, at_s) for change in changes])
+    intake.take([_event(fact, at_s) for change in changes for fact in change.facts])
     with reading(intake.engine) as reader:
         clusters = queries.clusters(reader)
     return intake.open_periods(clusters)
@@ -83,20 +83,20 @@ def _organisation(reader: Reader, file: BudgetFile, by: str, default: Calendar) 
             hint="the zone can change at a period edge only; set it before the first import",
         )
     fact = budget.OrganisationSet(policy="organisation", timezone=wanted, period="month", by=by)
-    yield Change(f"~ organisation.timezone  {present} -> {wanted}", fact)
+    yield Change(f"~ organisation.timezone  {present} -> {wanted}", (fact,))
 
 
 def _accounts(reader: Reader, file: BudgetFile, at_s: int, by: str) -> Iterator[Change]:
     known, shares = set(queries.account_paths(reader)), queries.shares_at(reader, instant(at_s))
     for path in sorted({node for name in file.accounts for node in lineage(name)} - known):
-        yield Change(f"+ account  {path}", budget.AccountCreated(account=path, by=by, reason="budget-file"))
+        created = budget.AccountCreated(account=path, by=by, reason="budget-file")
+        yield Change(f"+ account  {path}", (created,))
     for path, account in sorted(file.accounts.items()):
         before = shares.get(path)
         if before != account.share:
             shown = f"~ share    {path}  {'1 (default)' if before is None else before} -> {account.share}"
-            yield Change(
-                shown, budget.ShareSet(account=path, share=account.share, reason="budget-file", by=by)
-            )
+            share_set = budget.ShareSet(account=path, share=account.share, reason="budget-file", by=by)
+            yield Change(shown, (share_set,))
 
 
 def _hosts(reader: Reader, name: str, cluster: Cluster) -> Iterator[Change]:
@@ -110,17 +110,22 @@ def _hosts(reader: Reader, name: str, cluster: Cluster) -> Iterator[Change]:
         (name,),
     )
     present = {host_name: (gpus, model) for host_name, gpus, model in rows}
-    before, after = sum(g for g, _ in present.values()), cluster.gpus
-    for host_name, (gpus, model) in sorted(wanted.items()):
-        if present.get(host_name) != (gpus, model):
-            fact: Fact = host.Registered(cluster=name, host=host_name, gpus=gpus, gpu_model=model)
-            yield Change(f"~ cluster  {name}  {before} -> {after} GPUs: {host_name} {gpus} x {model}", fact)
-    for host_name, (gpus, model) in sorted(present.items()):
-        if host_name not in wanted:
-            fact = host.Retired(
-                cluster=name, host=host_name, gpus=gpus, gpu_model=model, reason="budget-file"
-            )
-            yield Change(f"- cluster  {name}  {before} -> {after} GPUs: {host_name} retired", fact)
+    facts: list[Fact] = [
+        host.Registered(cluster=name, host=host_name, gpus=gpus, gpu_model=model)
+        for host_name, (gpus, model) in sorted(wanted.items())
+        if present.get(host_name) != (gpus, model)
+    ]
+    facts += [
+        host.Retired(cluster=name, host=host_name, gpus=gpus, gpu_model=model, reason="budget-file")
+        for host_name, (gpus, model) in sorted(present.items())
+        if host_name not in wanted
+    ]
+    if facts:
+        before = sum(gpus for gpus, _ in present.values())
+        shown = (
+            f"~ cluster  {name}  {before} -> {cluster.gpus} GPUs of {cluster.model} on {len(wanted)} hosts"
+        )
+        yield Change(shown, tuple(facts))
 
 
 def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:

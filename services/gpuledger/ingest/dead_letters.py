@@ -2,14 +2,15 @@
 
 import datetime as dt
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import sqlalchemy as sa
 from psycopg.types.json import Jsonb
 
-from gpuledger.database.engine import Reader, Writer
+from gpuledger.database.engine import Reader, Writer, reading
 from gpuledger.ledger.copying import driver
 from gpuledger.streams.topics import DEAD_LETTERS
 
@@ -81,12 +82,24 @@ def put(writer: Writer, letters: Sequence[DeadLetter], now: dt.datetime) -> int:
     return new
 
 
-def waiting(reader: Reader | Writer, *, limit: int = 1000) -> list[Stored]:
-    """Return the dead letters that nobody has resolved, oldest first."""
+def iter_waiting(engine: sa.Engine) -> Iterator[Stored]:
+    """Yield every dead letter that nobody has resolved, oldest first, a page at a time."""
+    after = 0
+    while True:
+        with reading(engine) as reader:
+            page = waiting(reader, after=after)
+        if not page:
+            return
+        yield from page
+        after = page[-1].id
+
+
+def waiting(reader: Reader | Writer, *, after: int = 0, limit: int = 500) -> list[Stored]:
+    """Return the next dead letters behind an id that nobody has resolved, oldest first."""
     rows = driver(reader).execute(
         "SELECT id, received_at, stream, partition, position, place, code, reason, hint, raw, context"
-        " FROM ledger.dead_letters WHERE resolved_at IS NULL ORDER BY id LIMIT %s",
-        (limit,),
+        " FROM ledger.dead_letters WHERE resolved_at IS NULL AND id > %s ORDER BY id LIMIT %s",
+        (after, limit),
     )
     return [
         Stored(

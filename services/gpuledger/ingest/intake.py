@@ -63,7 +63,7 @@ class Intake:
             Unavailable: When the database cannot be reached.
         """
         taken = Taken()
-        self._ensure_accounts(events)
+        self._ensure_accounts(events, guard)
         batches: dict[tuple[str, bool], list[Event]] = {}
         for event in events:
             batches.setdefault((book_of(event.data), isinstance(event.data, Sampled)), []).append(event)
@@ -85,17 +85,23 @@ class Intake:
                 guard(writer, last=True)
         return taken
 
-    def open_periods(self, clusters: Sequence[str]) -> dict[str, list[str]]:
-        """Open the periods that have movements and were not opened; return them by cluster."""
+    def open_periods(self, clusters: Sequence[str], guard: Guard | None = None) -> dict[str, list[str]]:
+        """Open the periods that have movements and were not opened; return them by cluster.
+
+        Raises:
+            Fenced: When the guard finds that this worker's time is over.
+        """
         opened = {}
         for cluster in sorted(set(clusters) - {ORG_BOOK}):
             with writing(self.engine) as writer:
                 periods = open_periods(writer, cluster, clock=self.clock, calendar=self.calendar)
+                if guard is not None:
+                    guard(writer, last=False)
             if periods:
                 opened[cluster] = periods
         return opened
 
-    def _ensure_accounts(self, events: Sequence[Event]) -> None:
+    def _ensure_accounts(self, events: Sequence[Event], guard: Guard | None) -> None:
         """Create accounts on first sight, in the ``~org`` book, before anything is booked to them."""
         named = {
             account
@@ -117,4 +123,6 @@ class Intake:
         ]
         with writing(self.engine) as writer:
             append(writer, ORG_BOOK, created, clock=self.clock, calendar=self.calendar)
+            if guard is not None:
+                guard(writer, last=False)
         self._accounts.update(fresh)

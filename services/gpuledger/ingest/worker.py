@@ -7,7 +7,7 @@ PostgreSQL: a worker that was killed starts where the last commit stands.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuledger.database.engine import Writer, writing
+from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events.envelope import Event, decode
 from gpuledger.events.telemetry import Sampled
 from gpuledger.ingest import offsets, telemetry
@@ -15,6 +15,7 @@ from gpuledger.ingest.dead_letters import DeadLetter, put
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.offsets import Claim
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.ledger import queries
 from gpuledger.streams.protocol import Broker, Record, Subscriber
 from gpuledger.streams.topics import Topic
 
@@ -25,8 +26,9 @@ POLL_S = 1.0
 
 @dataclass(slots=True)
 class Progress:
-    """What a worker has done since it started."""
+    """What a worker has done since it started, and how many records waited when it did."""
 
+    waiting: int = 0
     records: int = 0
     accepted: int = 0
     repeated: int = 0
@@ -47,10 +49,8 @@ class Worker:
         self.progress = Progress()
         self._claims: dict[int, Claim] = {}
 
-    def run(
-        self, until: Callable[[Mapping[int, int]], bool], on_batch: Callable[[Progress], None]
-    ) -> Progress:
-        """Read until ``until(positions)`` says so, asked whenever the stream is drained for now.
+    def run(self, on_batch: Callable[[Progress], None], *, once: bool = False) -> Progress:
+        """Read for ever, or up to where the topic ends now when it is to be read ``once``.
 
         Raises:
             Fenced: When another worker took over.
@@ -65,7 +65,9 @@ class Worker:
         subscriber = self.broker.subscriber(self.topic)
         try:
             subscriber.assign(positions)
-            self._loop(subscriber, positions, until, on_batch)
+            ends = dict(subscriber.end_positions())
+            self.progress.waiting = sum(ends.values()) - sum(positions.values())
+            self._loop(subscriber, positions, ends if once else None, on_batch)
         finally:
             subscriber.close()
         return self.progress
@@ -74,11 +76,13 @@ class Worker:
         self,
         subscriber: Subscriber,
         positions: dict[int, int],
-        until: Callable[[Mapping[int, int]], bool],
+        ends: Mapping[int, int] | None,
         on_batch: Callable[[Progress], None],
     ) -> None:
-        clusters: set[str] = set()
-        while not until(positions):
+        with reading(self.intake.engine) as reader:
+            # A worker that was killed between its last batch and this may have left periods to open.
+            clusters = set(queries.clusters(reader))
+        while ends is None or any(positions[partition] < end for partition, end in ends.items()):
             records = subscriber.poll(BATCH_RECORDS, POLL_S)
             for partition in sorted({record.partition for record in records}):
                 own = [record for record in records if record.partition == partition]
@@ -87,9 +91,13 @@ class Worker:
                 on_batch(self.progress)
             if not records and clusters:
                 # The stream is drained: every account of the backlog is known, so periods may open.
-                self.intake.open_periods(sorted(clusters))
+                self.intake.open_periods(sorted(clusters), self._still_mine)
                 clusters.clear()
-        self.intake.open_periods(sorted(clusters))
+        self.intake.open_periods(sorted(clusters), self._still_mine)
+
+    def _still_mine(self, writer: Writer, *, last: bool) -> None:  # noqa: ARG002 - the Guard protocol
+        for claim in self._claims.values():
+            offsets.advance(writer, claim, None)
 
     def _book(self, partition: int, records: Sequence[Record]) -> set[str]:
         events, letters = read(records)
