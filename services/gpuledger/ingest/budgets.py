@@ -145,9 +145,8 @@ def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
                     account=path, cluster=grant.cluster, period=grant.period, gpu_ms=more, reason="budget-file",
                     by=by, priority=grant.priority, expires_at=grant.expires, rollover=grant.rollover,
                 )  # fmt: skip
-                yield Change(
-                    f"+ grant    {path}  {grant.cluster} {grant.period}  {grant.gpu_hours} GPU-hours", fact
-                )
+                shown = f"+ grant    {path}  {grant.cluster} {grant.period}  {grant.gpu_hours} GPU-hours"
+                yield Change(shown, (fact,))
 
 
 def _granted(reader: Reader) -> dict[tuple[str, str, str], int]:
