@@ -1,1 +1,1 @@
-"""The ledger API."""
+"""The ledger API: what the book and the warehouse know, over HTTP, read only so far."""

@@ -1,0 +1,240 @@
+"""What the API answers, as types: the keys are those that the command line prints with ``--json``.
+
+Amounts are integers in gpu_ms; decimal strings in GPU-hours stand beside them. Ratios are decimal strings
+between 0 and 1. Null means unknown, never zero.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+AsOf = Field(description="The instant up to which the answer has seen the book.")
+GpuHours = Field(description="The row's amounts in GPU-hours, under their names without the unit.")
+
+
+class Answer(BaseModel):
+    """Anything answered; names may be added later."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Problem(Answer):
+    """An error (RFC 9457)."""
+
+    type: str = Field(description="A path of this API that opens a page about the error.")
+    title: str
+    status: int
+    detail: str
+    hint: str = Field(description="What to do next.")
+    instance: str
+    errors: list[dict[str, str]] = Field(default=[], description="JSON pointers to what is wrong.")
+
+
+class Balance(Answer):
+    """What an account was granted, what it bought and what is left, on one cluster in one period."""
+
+    account: str
+    cluster: str
+    period: str
+    granted_gpu_ms: int
+    transferred_gpu_ms: int
+    charged_gpu_ms: int
+    held_gpu_ms: int
+    credited_gpu_ms: int
+    expired_gpu_ms: int
+    available_gpu_ms: int
+    unallocated_gpu_ms: int
+    binding_account: str = Field(description="The account whose limit leaves the least.")
+
+
+class Balances(Answer):
+    """Balances of accounts."""
+
+    balances: list[Balance]
+    as_of: str = AsOf
+
+
+class OneBalance(Balance):
+    """One account's balance."""
+
+    as_of: str = AsOf
+
+
+class Cycle(Answer):
+    """The newest cycle of the policy for a cluster."""
+
+    cluster: str
+    cycle: str
+    supply_gpus: int | str = Field(description="Whole GPUs, or a decimal string.")
+    allocations: list[dict[str, Any]]
+    decisions: list[dict[str, Any]]
+    as_of: str = AsOf
+
+
+class UsageRow(Answer):
+    """GPU-time of one key, both classes."""
+
+    key: str
+    gpu_ms: int
+    gpu_hours: str
+    used_gpu_ms: int | None = Field(description="The part that samples saw working; null without any.")
+    coverage: str | None = Field(description="Sampled part of the assigned time.")
+
+
+class Usage(Answer):
+    """Physical GPU-time used."""
+
+    rows: list[UsageRow]
+    total_gpu_ms: int
+    provisional_gpu_ms: int = Field(description="The part of runs that are still open.")
+    estimated_gpu_ms: int = Field(description="The part of runs whose end is estimated.")
+    as_of: str = AsOf
+
+
+class ImpactReadings(Answer):
+    """Delivered against owed; ``window`` is the headline."""
+
+    window: str | None
+    hourly: str | None
+    raw: str | None
+
+
+class Utilisation(Answer):
+    """How much of the sampled time was worked, on a named rung."""
+
+    value: str | None
+    rung: str
+    coverage: str | None
+
+
+class LayersRow(Answer):
+    """The four layers of one key, and the sums they were made of."""
+
+    key: str
+    installed_gpu_ms: int | None
+    availability: str | None
+    occupancy: str | None
+    occupancy_with_overhead: str | None
+    impact: ImpactReadings
+    utilisation: Utilisation
+    residual_gpu_ms: int | None
+    reason: str | None = Field(description="Why something is null.")
+    reasons: dict[str, str] = Field(description="Layer -> why it has no value.")
+    healthy_gpu_ms: int | None
+    unhealthy_occupied_gpu_ms: int | None = Field(description="Unhealthy while a run held it.")
+    usable_gpu_ms: int | None = Field(description="Healthy, and unhealthy while a run held it.")
+    occupied_gpu_ms: int
+    occupied_with_inventory_gpu_ms: int | None = Field(description="What occupancy counts.")
+    allocated_gpu_ms: int
+    unallocated_gpu_ms: int
+    owed_gpu_ms: int | None
+    delivered_gpu_ms: int | None
+    window_met_gpu_ms: int | None
+    sampled_gpu_ms: int
+    used_gpu_ms: int
+    gpu_hours: dict[str, str | None] = GpuHours
+
+
+class Layers(Answer):
+    """The four layers over a window."""
+
+    rows: list[LayersRow]
+    by: str
+    cluster: str | None
+    from_: str | None = Field(alias="from")
+    to: str | None
+    timezone: str = Field(description="The zone in which days are cut.")
+    reading: str = Field(description="as_known: restated as facts arrive.")
+    as_of: str = AsOf
+
+
+class BudgetRow(Answer):
+    """Budget against actual of one account, and the variance by cause."""
+
+    account: str
+    cluster: str
+    period: str
+    budget_gpu_ms: int
+    transferred_gpu_ms: int
+    charged_gpu_ms: int
+    held_gpu_ms: int
+    credited_gpu_ms: int
+    expired_gpu_ms: int
+    available_gpu_ms: int
+    unallocated_gpu_ms: int
+    entitlement_gpu_ms: int | None
+    demand_gpu_ms: int | None
+    owed_gpu_ms: int | None
+    delivered_gpu_ms: int | None
+    variance_transfer_gpu_ms: int | None
+    variance_expiry_gpu_ms: int | None
+    variance_capacity_gpu_ms: int | None
+    variance_demand_gpu_ms: int | None
+    variance_scheduler_gpu_ms: int | None
+    variance_credit_gpu_ms: int | None
+    reason: str | None = Field(description="Why something is null.")
+    gpu_hours: dict[str, str | None] = GpuHours
+
+
+class BudgetVersusActual(Answer):
+    """Budget against actual of a period."""
+
+    rows: list[BudgetRow]
+    cluster: str | None
+    period: str | None = Field(description="The period asked for, else the newest there is.")
+    periods: list[str] = Field(description="The periods there are, oldest first.")
+    from_: str | None = Field(alias="from")
+    to: str | None
+    timezone: str
+    reading: str
+    as_of: str = AsOf
+
+
+class ClusterStatus(Answer):
+    """A cluster and what of it can be asked for."""
+
+    cluster: str
+    rows: int = Field(description="Journal rows of its book.")
+    last_recorded_at: str
+    rolled_up_from: str | None
+    rolled_up_to: str | None
+    periods: list[str]
+    reason: str | None = Field(description="Why nothing is rolled up.")
+
+
+class Clusters(Answer):
+    """All clusters."""
+
+    clusters: list[ClusterStatus]
+    as_of: str = AsOf
+
+
+class BookStatus(Answer):
+    """Where a book's chain stands."""
+
+    book: str
+    rows: int
+    head: str = Field(description="SHA-256 of the newest row, hexadecimal.")
+    last_recorded_at: str
+
+
+class Books(Answer):
+    """All books, and what waits for a person."""
+
+    books: list[BookStatus]
+    dead_letters: int
+    as_of: str = AsOf
+
+
+class Health(Answer):
+    """The process answers."""
+
+    status: str
+    version: str
+
+
+class Readiness(Answer):
+    """The database answers too."""
+
+    status: str
+    revision: str

@@ -1,0 +1,64 @@
+"""The composition root of the API: every adapter is named here, and nothing connects at import time."""
+
+from importlib.metadata import version
+from typing import Any
+
+import sqlalchemy as sa
+from fastapi import Depends, FastAPI
+from starlette.middleware.gzip import GZipMiddleware
+
+from gpuledger.api import document, problems
+from gpuledger.api.caching import NotModified, TaggedResponse
+from gpuledger.api.context import Context
+from gpuledger.api.metrics import CountRequests, Metrics
+from gpuledger.api.parameters import known_only
+from gpuledger.api.routes import books, ledger, operations, warehouse
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock
+
+DESCRIPTION = (
+    "Balances, allocations, usage and the four layers of GPU clusters, as the ledger's book has them. "
+    "Amounts are integers in gpu_ms (milli-GPU x seconds) with decimal GPU-hours beside them, ratios are "
+    "decimal strings between 0 and 1, null is unknown. Every answer says as of when. Errors are "
+    "application/problem+json with a hint."
+)
+_COMPRESS_FROM_BYTES = 1024
+_COMPRESS_LEVEL = 5
+
+
+class Application(FastAPI):
+    """FastAPI, with an OpenAPI document of our own finish."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the document."""
+        return document.of(self)
+
+
+def create_app(engine: sa.Engine, clock: Clock, calendar: Calendar | None = None) -> FastAPI:
+    """Return the application.
+
+    Args:
+        engine: The database; the caller disposes of it.
+        clock: The present.
+        calendar: Cuts days and periods until the book holds the organisation's zone; UTC unless given.
+    """
+    context = Context(engine, clock, calendar or Calendar())
+    metrics = Metrics(context)
+    app = Application(
+        title="gpuledger",
+        version=version("gpuledger"),
+        description=DESCRIPTION,
+        default_response_class=TaggedResponse,
+        docs_url=None,  # the usual pages load scripts from elsewhere; /docs is ours
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    for router in (ledger.router(context), warehouse.router(context), books.router(context)):
+        app.include_router(router, dependencies=[Depends(known_only)])
+    app.include_router(operations.router(context, metrics))
+    problems.install(app)
+    # The last one added meets the request first.
+    app.add_middleware(NotModified)
+    app.add_middleware(GZipMiddleware, minimum_size=_COMPRESS_FROM_BYTES, compresslevel=_COMPRESS_LEVEL)
+    app.add_middleware(CountRequests, metrics=metrics)
+    return app

@@ -1,0 +1,68 @@
+"""What every route is given by the composition root."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.amounts import gpu_hours
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock, seconds
+from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger import queries
+
+_SUFFIX = "_gpu_ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The adapters that routes use.
+
+    Args:
+        engine: The database.
+        clock: The present.
+        default_calendar: Cuts days and periods before the organisation has set its zone.
+    """
+
+    engine: sa.Engine
+    clock: Clock
+    default_calendar: Calendar
+
+    def now_s(self) -> int:
+        """Return the present as whole seconds since the epoch."""
+        return seconds(self.clock.now())
+
+    def as_of(self) -> str:
+        """Return the present as the instant an answer speaks of."""
+        return iso(self.clock.now())
+
+
+def iso(at: dt.datetime) -> str:
+    """Return an instant as ISO 8601 in UTC."""
+    return at.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
+
+
+def hours_of(row: dict[str, Any]) -> dict[str, str | None]:
+    """Return the amounts of a row as decimal GPU-hours, under their names without the unit."""
+    return {
+        name.removesuffix(_SUFFIX): None if value is None else str(gpu_hours(value))
+        for name, value in row.items()
+        if name.endswith(_SUFFIX)
+    }
+
+
+def require_cluster(reader: Reader, cluster: str | None) -> None:
+    """Check that a cluster, when one is named, has a book.
+
+    Raises:
+        NotFound: When it has none; names those that have.
+    """
+    if cluster is None:
+        return
+    known = queries.clusters(reader)
+    if cluster not in known:
+        names = ", ".join(known)
+        hint = f"known clusters: {names}" if known else "gpuledger import SOURCE PATH brings the first one"
+        raise NotFound(f"cluster {cluster!r} does not exist", hint=hint)

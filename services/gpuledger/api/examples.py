@@ -1,0 +1,113 @@
+"""An example of every answer, for the reference; the figures are of the bundled traces."""
+
+from typing import Any
+
+_AS_OF = "2026-12-01T09:00:00Z"
+_WINDOW = {"from": "2017-10-01T00:00:00Z", "to": "2017-11-01T00:00:00Z", "timezone": "UTC"}
+_HOUR = 3_600_000
+
+
+_BALANCE = {
+    "account": "philly/ee9e8c", "cluster": "philly", "period": "2017-10",
+    "granted_gpu_ms": 120_000 * _HOUR, "transferred_gpu_ms": 0, "charged_gpu_ms": 90_000 * _HOUR,
+    "held_gpu_ms": 800 * _HOUR, "credited_gpu_ms": 0, "expired_gpu_ms": 0, "available_gpu_ms": 29_200 * _HOUR,
+    "unallocated_gpu_ms": 0, "binding_account": "philly/ee9e8c", "granted_gpu_hours": "120000.000",
+    "transferred_gpu_hours": "0.000", "charged_gpu_hours": "90000.000", "held_gpu_hours": "800.000",
+    "credited_gpu_hours": "0.000", "expired_gpu_hours": "0.000", "available_gpu_hours": "29200.000",
+    "unallocated_gpu_hours": "0.000",
+}  # fmt: skip
+BALANCE = {**_BALANCE, "as_of": _AS_OF}
+BALANCES = {"balances": [_BALANCE], "as_of": _AS_OF}
+
+CYCLE = {
+    "cluster": "philly", "cycle": "7", "supply_gpus": 2490,
+    "allocations": [
+        {"account": "philly/ee9e8c", "share_ppm": 120_000, "used_gpu_ms": 21_000 * _HOUR,
+         "entitled_gpu_ms": 50_198 * _HOUR, "ratio": "0.4183", "demand_gpus": 320, "issued_gpus": 298},
+    ],
+    "decisions": [],
+    "as_of": _AS_OF,
+}  # fmt: skip
+
+USAGE = {
+    "rows": [
+        {"key": "philly/ee9e8c", "gpu_ms": 900 * _HOUR, "gpu_hours": "900.000", "used_gpu_ms": None,
+         "coverage": None},
+    ],
+    "total_gpu_ms": 900 * _HOUR, "provisional_gpu_ms": 0, "estimated_gpu_ms": 0, "as_of": _AS_OF,
+}  # fmt: skip
+
+_LAYERS_AMOUNTS = {
+    "installed_gpu_ms": 1000 * _HOUR, "healthy_gpu_ms": 980 * _HOUR, "unhealthy_occupied_gpu_ms": 0,
+    "usable_gpu_ms": 980 * _HOUR,
+    "occupied_gpu_ms": 931 * _HOUR, "occupied_with_inventory_gpu_ms": 931 * _HOUR,
+    "allocated_gpu_ms": 760 * _HOUR, "unallocated_gpu_ms": 171 * _HOUR, "owed_gpu_ms": 800 * _HOUR,
+    "delivered_gpu_ms": 760 * _HOUR, "window_met_gpu_ms": 740 * _HOUR, "sampled_gpu_ms": 0, "used_gpu_ms": 0,
+    "residual_gpu_ms": 0,
+}  # fmt: skip
+LAYERS = {
+    "rows": [
+        {
+            "key": "philly",
+            "availability": "0.9800", "occupancy": "0.9500", "occupancy_with_overhead": "0.9500",
+            "impact": {"window": "0.9250", "hourly": "0.9000", "raw": "0.9500"},
+            "utilisation": {"value": None, "rung": "gpu_util", "coverage": "0.0000"},
+            "reason": "no sample of utilisation in this window",
+            "reasons": {"utilisation": "no sample of utilisation in this window"},
+            **_LAYERS_AMOUNTS,
+            "gpu_hours": {"installed": "1000.000", "healthy": "980.000"},
+        },
+    ],
+    "by": "cluster", "cluster": "philly", **_WINDOW, "reading": "as_known", "as_of": _AS_OF,
+}  # fmt: skip
+
+_BUDGET_AMOUNTS = {
+    "budget_gpu_ms": 1000 * _HOUR, "transferred_gpu_ms": 0, "charged_gpu_ms": 760 * _HOUR, "held_gpu_ms": 0,
+    "credited_gpu_ms": 0, "expired_gpu_ms": 0, "available_gpu_ms": 240 * _HOUR, "unallocated_gpu_ms": 0,
+    "entitlement_gpu_ms": 980 * _HOUR, "demand_gpu_ms": 900 * _HOUR, "owed_gpu_ms": 800 * _HOUR,
+    "delivered_gpu_ms": 760 * _HOUR, "variance_transfer_gpu_ms": 0, "variance_expiry_gpu_ms": 0,
+    "variance_capacity_gpu_ms": 20 * _HOUR, "variance_demand_gpu_ms": 180 * _HOUR,
+    "variance_scheduler_gpu_ms": 40 * _HOUR, "variance_credit_gpu_ms": 0,
+}  # fmt: skip
+BUDGET_VERSUS_ACTUAL = {
+    "rows": [
+        {"account": "philly/ee9e8c", "cluster": "philly", "period": "2017-10", **_BUDGET_AMOUNTS,
+         "reason": None,
+         "gpu_hours": {"budget": "1000.000", "charged": "760.000"}},
+    ],
+    "cluster": "philly", "period": "2017-10", "periods": ["2017-09", "2017-10"], **_WINDOW,
+    "reading": "as_known", "as_of": _AS_OF,
+}  # fmt: skip
+
+CLUSTERS = {
+    "clusters": [
+        {"cluster": "philly", "rows": 164_494, "last_recorded_at": "2026-12-01T08:00:00.000001Z",
+         "rolled_up_from": "2017-08-07T00:00:00Z", "rolled_up_to": "2018-01-01T00:00:00Z",
+         "periods": ["2017-10", "2017-11"], "reason": None},
+    ],
+    "as_of": _AS_OF,
+}  # fmt: skip
+BOOKS = {
+    "books": [
+        {"book": "philly", "rows": 164_494,
+         "head": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+         "last_recorded_at": "2026-12-01T08:00:00.000001Z"},
+    ],
+    "dead_letters": 0, "as_of": _AS_OF,
+}  # fmt: skip
+HEALTH = {"status": "ok", "version": "0.1.0"}
+READINESS = {"status": "ready", "revision": "0003"}
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "listBalances": BALANCES,
+    "getBalance": BALANCE,
+    "getCurrentAllocations": CYCLE,
+    "getUsage": USAGE,
+    "listLayers": LAYERS,
+    "getBudgetVersusActual": BUDGET_VERSUS_ACTUAL,
+    "listClusters": CLUSTERS,
+    "listBooks": BOOKS,
+    "getHealth": HEALTH,
+    "getReadiness": READINESS,
+}
+"""Operation -> an example of its answer."""

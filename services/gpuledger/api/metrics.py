@@ -1,0 +1,158 @@
+"""Prometheus metrics: where each book stands, what waits for a person, how the API answers.
+
+No label names a user, a job or an account. A scrape never fails because the database is away: it says so.
+"""
+
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Literal, assert_never
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gpuledger.api.context import Context
+from gpuledger.database.engine import reading
+from gpuledger.kernel.errors import GpuledgerError
+from gpuledger.ledger import queries
+
+MetricName = Literal[
+    "gpuledger_build",
+    "gpuledger_database_up",
+    "gpuledger_journal_rows",
+    "gpuledger_book_head_timestamp_seconds",
+    "gpuledger_book_head_age_seconds",
+    "gpuledger_dead_letters",
+    "gpuledger_http_requests",
+    "gpuledger_http_request_duration_seconds",
+]
+"""Every metric there is; counters gain ``_total``, the build ``_info``."""
+
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+def help_of(name: MetricName) -> str:
+    """Return the sentence that explains a metric."""
+    match name:
+        case "gpuledger_build":
+            return "The version that answers."
+        case "gpuledger_database_up":
+            return "1 when the database answered this scrape."
+        case "gpuledger_journal_rows":
+            return "Rows of a book's journal."
+        case "gpuledger_book_head_timestamp_seconds":
+            return "When a book's newest row was recorded, as Unix time."
+        case "gpuledger_book_head_age_seconds":
+            return "Seconds since a book's newest row was recorded."
+        case "gpuledger_dead_letters":
+            return "Dead letters that wait for a person."
+        case "gpuledger_http_requests":
+            return "Requests answered, by method, route and status."
+        case "gpuledger_http_request_duration_seconds":
+            return "Time from request to last byte, by method and route."
+        case _ as never:
+            assert_never(never)
+
+
+class BookCollector(Collector):
+    """Reads the books at each scrape."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def describe(self) -> list[Metric]:
+        """Return nothing, so that registering does not read the database."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what the database knows now."""
+        build = InfoMetricFamily("gpuledger_build", help_of("gpuledger_build"))
+        build.add_metric([], {"version": version("gpuledger")})
+        yield build
+        try:
+            found = self._read()
+        except (GpuledgerError, Exception):  # noqa: BLE001 - a scrape must answer whatever is broken
+            found = None
+        up = GaugeMetricFamily("gpuledger_database_up", help_of("gpuledger_database_up"))
+        up.add_metric([], 0 if found is None else 1)
+        yield up
+        yield from found or ()
+
+    def _read(self) -> list[Metric]:
+        with reading(self._context.engine) as reader:
+            books, dead = queries.book_heads(reader), queries.dead_letter_count(reader)
+        rows = GaugeMetricFamily("gpuledger_journal_rows", help_of("gpuledger_journal_rows"), labels=["book"])
+        heads = GaugeMetricFamily(
+            "gpuledger_book_head_timestamp_seconds",
+            help_of("gpuledger_book_head_timestamp_seconds"),
+            labels=["book"],
+        )
+        ages = GaugeMetricFamily(
+            "gpuledger_book_head_age_seconds", help_of("gpuledger_book_head_age_seconds"), labels=["book"]
+        )
+        now = self._context.clock.now()
+        for status in books:
+            rows.add_metric([status.book], status.rows)
+            heads.add_metric([status.book], status.last_recorded_at.timestamp())
+            ages.add_metric([status.book], (now - status.last_recorded_at).total_seconds())
+        letters = GaugeMetricFamily("gpuledger_dead_letters", help_of("gpuledger_dead_letters"))
+        letters.add_metric([], dead)
+        return [rows, heads, ages, letters]
+
+
+class Metrics:
+    """One registry per application, and the middleware that counts its requests."""
+
+    def __init__(self, context: Context) -> None:
+        self.registry = CollectorRegistry()
+        self.registry.register(BookCollector(context))
+        self.requests = Counter(
+            "gpuledger_http_requests",
+            help_of("gpuledger_http_requests"),
+            ["method", "route", "status"],
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "gpuledger_http_request_duration_seconds",
+            help_of("gpuledger_http_request_duration_seconds"),
+            ["method", "route"],
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class CountRequests:
+    """ASGI middleware: count and time every request under the template of its route."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 500
+        began = time.perf_counter()
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        finally:
+            # The template, never the path: a path names accounts, and anybody can invent one.
+            route = getattr(scope.get("route"), "path_format", "unmatched")
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            self._metrics.requests.labels(method, route, str(status)).inc()
+            self._metrics.seconds.labels(method, route).observe(time.perf_counter() - began)

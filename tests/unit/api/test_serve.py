@@ -1,0 +1,32 @@
+"""The server binds to this machine, and lets the database go when it ends."""
+
+import socket
+import subprocess
+import sys
+import time
+
+import httpx2
+
+PROGRAM = "import sys; from gpuledger.api.serve import run; run(sys.argv[1], port=int(sys.argv[2]))"
+
+
+def test_it_serves_on_the_loopback_until_interrupted() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = "postgresql+psycopg://nobody@127.0.0.1:1/nothing"
+    with subprocess.Popen([sys.executable, "-c", PROGRAM, url, str(port)]) as server:
+        try:
+            assert _answer(f"http://127.0.0.1:{port}/healthz") == 200
+        finally:
+            server.terminate()
+        assert server.wait(timeout=20) in {0, -15}
+
+
+def _answer(url: str) -> int:
+    for _ in range(200):
+        try:
+            return httpx2.get(url, trust_env=False).status_code
+        except httpx2.TransportError:
+            time.sleep(0.1)
+    raise AssertionError(f"{url} does not answer")

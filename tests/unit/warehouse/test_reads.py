@@ -1,0 +1,218 @@
+"""Sums first, ratios last: the rows of the four layers and of budget versus actual."""
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from gpuledger.database.engine import make_engine, reading
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import seconds
+from gpuledger.warehouse import reads
+from gpuledger.warehouse.reads import LayersBy, LayersQuery
+from gpuledger.warehouse.tables import (
+    budget_vs_actual,
+    layer_metrics_day,
+    layer_metrics_hour,
+    owed_hour,
+)
+
+MONDAY = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+HOUR = 3_600_000
+"""One GPU for one hour, in gpu_ms."""
+
+
+def _layer(cluster: str, **amounts: int | str | None) -> dict[str, Any]:
+    zero = dict.fromkeys(
+        (
+            "overhead_gpu_ms",
+            "reserved_gpu_ms",
+            "free_gpu_ms",
+            "lost_gpu_ms",
+            "unknown_gpu_ms",
+            "residual_gpu_ms",
+        ),
+        0,
+    )
+    row: dict[str, Any] = {
+        "cluster": cluster, "unhealthy_gpu_ms": 0, "maintenance_gpu_ms": 0, "unallocated_gpu_ms": 0, **zero,
+        "owed_gpu_ms": 0, "delivered_gpu_ms": 0, "hourly_met_gpu_ms": 0, "sampled_gpu_ms": 0,
+        "used_gpu_ms": 0, "reason": None, **amounts,
+    }  # fmt: skip
+    if row["installed_gpu_ms"] is None:
+        row |= dict.fromkeys(("unhealthy_gpu_ms", "maintenance_gpu_ms", *zero))
+    return row
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[sa.Engine]:
+    engine = make_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+def _fill(engine: sa.Engine, table: sa.Table, rows: list[dict[str, Any]]) -> None:
+    names = {column.name: column for column in table.columns}
+    required = {name for name in names if name.startswith("unhealthy_occupied")}
+    filled = [dict.fromkeys(required, 0) | row for row in rows]
+    with engine.begin() as connection:
+        connection.execute(sa.insert(table), filled)
+
+
+def _layers(
+    engine: sa.Engine, by: LayersBy, cluster: str | None = None, **window: int
+) -> list[dict[str, Any]]:
+    with reading(engine) as reader:
+        rows = reads.layers(reader, LayersQuery(by, cluster, **window), Calendar())
+    return [row.as_json() for row in rows]
+
+
+def test_a_total_is_a_ratio_of_sums_not_a_mean_of_ratios(engine: sa.Engine) -> None:
+    _fill(
+        engine,
+        layer_metrics_hour,
+        [
+            # Half of two GPUs, then all of one: 2 of 3, where a mean of ratios would say 3/4.
+            _layer("alpha", hour_at=MONDAY, installed_gpu_ms=2 * HOUR, allocated_gpu_ms=HOUR),
+            _layer("beta", hour_at=MONDAY, installed_gpu_ms=HOUR, allocated_gpu_ms=HOUR),
+        ],
+    )
+    (row,) = _layers(engine, LayersBy.TOTAL)
+    assert row["key"] == "total"
+    assert row["installed_gpu_ms"] == 3 * HOUR
+    assert row["occupancy"] == "0.6667"
+    assert row["residual_gpu_ms"] == 0
+    assert [r["key"] for r in _layers(engine, LayersBy.CLUSTER)] == ["alpha", "beta"]
+
+
+def test_the_headline_is_cut_per_account_over_the_window(engine: sa.Engine) -> None:
+    """The worked example of the design: raw 106.1 %, window 100 %, hourly 93.9 %."""
+    owed, delivered = (350, 120, 0, 350), (300, 120, 0, 450)
+    _fill(
+        engine,
+        owed_hour,
+        [
+            {
+                "cluster": "alpha", "hour_at": MONDAY + dt.timedelta(hours=n), "account": "alpha/vision",
+                "entitlement_gpu_ms": 350, "demand_gpu_ms": 600, "owed_gpu_ms": w, "delivered_gpu_ms": given,
+            }
+            for n, (w, given) in enumerate(zip(owed, delivered, strict=True))
+        ],
+    )  # fmt: skip
+    hours = [
+        _layer("alpha", hour_at=MONDAY + dt.timedelta(hours=n), installed_gpu_ms=HOUR, allocated_gpu_ms=0)
+        for n in range(4)
+    ]
+    _fill(engine, layer_metrics_hour, hours)
+    (row,) = _layers(engine, LayersBy.CLUSTER)
+    assert row["impact"] == {"raw": "1.0610", "window": "1.0000", "hourly": "0.9390"}
+    assert (row["owed_gpu_ms"], row["delivered_gpu_ms"]) == (820, 870)
+
+
+def test_an_account_ahead_does_not_pay_for_one_behind(engine: sa.Engine) -> None:
+    rows = [("ahead", 100, 200), ("behind", 100, 50)]
+    _fill(
+        engine,
+        owed_hour,
+        [
+            {
+                "cluster": "alpha", "hour_at": MONDAY, "account": f"alpha/{name}", "entitlement_gpu_ms": 100,
+                "demand_gpu_ms": 200, "owed_gpu_ms": owed, "delivered_gpu_ms": delivered,
+            }
+            for name, owed, delivered in rows
+        ],
+    )  # fmt: skip
+    _fill(
+        engine, layer_metrics_hour, [_layer("alpha", hour_at=MONDAY, installed_gpu_ms=1, allocated_gpu_ms=0)]
+    )
+    (row,) = _layers(engine, LayersBy.TOTAL)
+    assert row["impact"] == {"raw": "1.2500", "window": "0.7500", "hourly": "0.7500"}
+
+
+def test_without_inventory_nothing_is_zero_and_the_reason_is_given(engine: sa.Engine) -> None:
+    note = "no inventory: gpuledger budget apply"
+    row = _layer("alpha", hour_at=MONDAY, installed_gpu_ms=None, allocated_gpu_ms=HOUR, reason=note)
+    _fill(engine, layer_metrics_hour, [row])
+    (answer,) = _layers(engine, LayersBy.CLUSTER)
+    assert answer["installed_gpu_ms"] is None
+    assert answer["availability"] is None
+    assert answer["occupancy"] is None
+    assert answer["impact"] == {"raw": None, "window": None, "hourly": None}
+    assert answer["reasons"]["availability"] == note
+    assert answer["utilisation"] == {"value": None, "rung": "gpu_util", "coverage": "0.0000"}
+    assert answer["reasons"]["utilisation"] == reads.NOTHING_SAMPLED
+    assert note in answer["reason"]
+
+
+def test_hours_without_inventory_leave_both_sides_of_the_ratio(engine: sa.Engine) -> None:
+    later = MONDAY + dt.timedelta(hours=1)
+    _fill(
+        engine,
+        layer_metrics_hour,
+        [
+            _layer("alpha", hour_at=MONDAY, installed_gpu_ms=None, allocated_gpu_ms=9 * HOUR),
+            _layer("alpha", hour_at=later, installed_gpu_ms=4 * HOUR, allocated_gpu_ms=HOUR)
+            | {"sampled_gpu_ms": HOUR, "used_gpu_ms": HOUR // 2},
+        ],
+    )
+    (row,) = _layers(engine, LayersBy.CLUSTER)
+    assert row["occupancy"] == "0.2500"
+    assert row["occupied_gpu_ms"] == 10 * HOUR
+    assert row["utilisation"] == {"value": "0.5000", "rung": "gpu_util", "coverage": "0.1000"}
+    assert "leave out 1 of 2" in row["reason"]
+
+
+def test_keys_and_window_of_hours(engine: sa.Engine) -> None:
+    hours = [
+        _layer("alpha", hour_at=MONDAY + dt.timedelta(hours=n), installed_gpu_ms=HOUR, allocated_gpu_ms=0)
+        for n in range(4)
+    ]
+    _fill(engine, layer_metrics_hour, hours)
+    start = seconds(MONDAY)
+    rows = _layers(engine, LayersBy.HOUR, cluster="alpha", from_s=start + 5400, to_s=start + 10800)
+    assert [row["key"] for row in rows] == ["2026-03-02T01:00:00Z", "2026-03-02T02:00:00Z"]
+    assert _layers(engine, LayersBy.HOUR, cluster="beta") == []
+    assert _layers(engine, LayersBy.TOTAL, cluster="beta") == []
+
+
+def test_days_are_the_organisations(engine: sa.Engine) -> None:
+    days = [
+        _layer("alpha", day=dt.date(2026, 3, n), installed_gpu_ms=24 * HOUR, allocated_gpu_ms=0)
+        for n in (2, 3)
+    ]
+    _fill(engine, layer_metrics_day, days)
+    late = dt.datetime(2026, 3, 2, 23, tzinfo=dt.UTC)  # already the third of March in Berlin
+    owed = {"cluster": "alpha", "hour_at": late, "account": "alpha/x", "entitlement_gpu_ms": 5,
+            "demand_gpu_ms": 4, "owed_gpu_ms": 4, "delivered_gpu_ms": 3}  # fmt: skip
+    _fill(engine, owed_hour, [owed])
+    query = LayersQuery(LayersBy.DAY, "alpha", seconds(MONDAY), seconds(MONDAY) + 2 * 86_400)
+    with reading(engine) as reader:
+        rows = reads.layers(reader, query, Calendar("Europe/Berlin"))
+    assert [(row.key, row.owed and row.owed.impact().window) for row in rows] == [
+        ("2026-03-02", None),
+        ("2026-03-03", Decimal("0.7500")),
+    ]
+
+
+def test_spans_periods_and_budget_rows(engine: sa.Engine) -> None:
+    with reading(engine) as reader:
+        assert (reads.spans(reader), reads.periods(reader)) == ({}, {})
+    hour = _layer("alpha", hour_at=MONDAY, installed_gpu_ms=HOUR, allocated_gpu_ms=0)
+    _fill(engine, layer_metrics_hour, [hour])
+    amounts = {c.name: 0 for c in budget_vs_actual.c if not c.nullable and c.name.endswith("_gpu_ms")}
+    keys = [("2026-03", "alpha/b"), ("2026-03", "alpha/a"), ("2026-02", "alpha/a")]
+    _fill(
+        engine,
+        budget_vs_actual,
+        [{"cluster": "alpha", "period": p, "account": a, **amounts} for p, a in keys],
+    )
+    with reading(engine) as reader:
+        assert reads.spans(reader) == {"alpha": reads.Span(MONDAY, MONDAY + dt.timedelta(hours=1))}
+        assert reads.periods(reader) == {"alpha": ["2026-02", "2026-03"]}
+        rows = reads.budget_rows(reader, "alpha", "2026-03")
+        assert [row["account"] for row in rows] == ["alpha/a", "alpha/b"]
+        assert rows[0]["owed_gpu_ms"] is None
+        assert len(reads.budget_rows(reader, None, None)) == 3
