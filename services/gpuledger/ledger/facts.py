@@ -1,14 +1,16 @@
 """What is known of one workload, and which of two contradictory facts counts.
 
-Law 3: facts are ranked by (source rank, source time, digest), never by arrival. The loser stays in
-the journal.
+Law 3: facts are ranked by (source rank, source time, content), never by arrival, and never by anything
+that differs from ledger to ledger, such as the token of a user. The loser stays in the journal.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from gpuledger.events import workload as events
-from gpuledger.events.registry import Fact
+from gpuledger.events.registry import Fact, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Known:
         data: The fact; its user is a token.
         at_s: When it happened, seconds since the epoch.
         source: Who said so.
-        digest: Digest of its bytes; the last resort of the ranking.
+        digest: Digest of its bytes, keyed where they name a user.
     """
 
     data: Fact
@@ -40,10 +42,20 @@ def source_rank(source: str) -> int:
     return 1 if source.startswith("reconcile/") else 0
 
 
-def rank(known: Known) -> tuple[bool, int, int, bytes]:
-    """Return the sort key of contradictory facts; the largest counts. A measured time beats an estimate."""
+def rank(known: Known) -> tuple[bool, int, int, bytes, bytes]:
+    """Return the sort key of contradictory facts; the largest counts. A measured time beats an estimate.
+
+    The digest decides last, between facts that say the same of different people: keys of users are
+    random, so it must not decide what an amount depends on.
+    """
     measured = not getattr(known.data, "estimated", False)
-    return (measured, source_rank(known.source), known.at_s, known.digest)
+    return (measured, source_rank(known.source), known.at_s, _content(known.data), known.digest)
+
+
+def _content(data: Fact) -> bytes:
+    if getattr(data, "user", None) is not None:
+        data = msgspec.structs.replace(data, user="-")
+    return msgspec.json.encode((name_of(type(data)), data))
 
 
 def winner(candidates: Sequence[Known]) -> Known | None:

@@ -78,8 +78,10 @@ def derive(facts: Sequence[Known]) -> History:
     """
     found = _sort_out(facts)
     submitted = winner(found.submitted)
-    runs = [run for claims in found.runs.values() if (run := _run(claims)) is not None]
-    runs.sort(key=lambda run: (run.started.at_s, run.started.digest))
+    runs = [run for _, claims in sorted(found.runs.items()) if (run := _run(claims)) is not None]
+    runs.sort(
+        key=lambda run: run.started.at_s
+    )  # of runs that start together the one named last is the newest
     segments = tuple(s for run in runs for s in _segments(run, submitted))
     return History(segments=segments, waits=tuple(_waits(found.over, submitted, runs)))
 
@@ -195,7 +197,8 @@ def _waits(ended: Sequence[Known], submitted: Known | None, runs: Sequence[_Run]
         if waiting_from is not None:
             spans.append((waiting_from, run.started.at_s))
         stopped = run.stop is not None and not isinstance(run.stop.data, events.Ended)
-        waiting_from = run.stop.at_s if run.stop and stopped else None
+        # A run that stopped before it started gave nothing back before its start.
+        waiting_from = max(run.started.at_s, run.stop.at_s) if run.stop and stopped else None
     if waiting_from is not None:
         spans.append((waiting_from, over.at_s if over else None))
     minimum = asked.minimum_runtime_s
