@@ -1,0 +1,231 @@
+"""What the API answers, as frozen values. Names the client does not know are ignored; null is unknown."""
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Anything answered."""
+
+
+class Balance(Answer, frozen=True, kw_only=True):
+    """What an account was granted, what it bought and what is left; amounts in gpu_ms."""
+
+    account: str
+    cluster: str
+    period: str
+    granted_gpu_ms: int
+    transferred_gpu_ms: int
+    charged_gpu_ms: int
+    held_gpu_ms: int
+    credited_gpu_ms: int
+    expired_gpu_ms: int
+    available_gpu_ms: int
+    unallocated_gpu_ms: int
+    binding_account: str
+
+
+class OneBalance(Balance, frozen=True, kw_only=True):
+    """One account's balance and its instant."""
+
+    as_of: str
+
+
+class Balances(Answer, frozen=True, kw_only=True):
+    """Balances of accounts."""
+
+    balances: tuple[Balance, ...]
+    as_of: str
+
+
+class Allocation(Answer, frozen=True, kw_only=True):
+    """What a cycle issued to one account."""
+
+    account: str
+    share_ppm: int
+    used_gpu_ms: int
+    entitled_gpu_ms: int
+    ratio: str | None
+    demand_gpus: int | str
+    issued_gpus: int | str
+
+
+class Decision(Answer, frozen=True, kw_only=True):
+    """What a cycle decided about one workload, and why."""
+
+    workload: str
+    action: str
+    reason: str
+    numbers: dict[str, Any]
+
+
+class Cycle(Answer, frozen=True, kw_only=True):
+    """The newest cycle of a cluster."""
+
+    cluster: str
+    cycle: str
+    supply_gpus: int | str
+    allocations: tuple[Allocation, ...]
+    decisions: tuple[Decision, ...]
+    as_of: str
+
+
+class UsageRow(Answer, frozen=True, kw_only=True):
+    """GPU-time of one key."""
+
+    key: str
+    gpu_ms: int
+    gpu_hours: Decimal
+    used_gpu_ms: int | None
+    coverage: Decimal | None
+
+
+class Usage(Answer, frozen=True, kw_only=True):
+    """GPU-time used."""
+
+    rows: tuple[UsageRow, ...]
+    total_gpu_ms: int
+    provisional_gpu_ms: int
+    estimated_gpu_ms: int
+    as_of: str
+
+
+class Impact(Answer, frozen=True, kw_only=True):
+    """Delivered against owed; ``window`` is the headline."""
+
+    window: Decimal | None
+    hourly: Decimal | None
+    raw: Decimal | None
+
+
+class Utilisation(Answer, frozen=True, kw_only=True):
+    """The worked part of the sampled time, on a named rung."""
+
+    value: Decimal | None
+    rung: str
+    coverage: Decimal | None
+
+
+class LayersRow(Answer, frozen=True, kw_only=True):
+    """The four layers of one key, and the sums they were made of."""
+
+    key: str
+    installed_gpu_ms: int | None
+    availability: Decimal | None
+    occupancy: Decimal | None
+    occupancy_with_overhead: Decimal | None
+    impact: Impact
+    utilisation: Utilisation
+    residual_gpu_ms: int | None
+    reason: str | None
+    reasons: dict[str, str]
+    healthy_gpu_ms: int | None
+    usable_gpu_ms: int | None
+    occupied_gpu_ms: int
+    occupied_with_inventory_gpu_ms: int | None
+    allocated_gpu_ms: int
+    unallocated_gpu_ms: int
+    owed_gpu_ms: int | None
+    delivered_gpu_ms: int | None
+    window_met_gpu_ms: int | None
+    sampled_gpu_ms: int
+    used_gpu_ms: int
+
+
+class Layers(Answer, frozen=True, kw_only=True):
+    """The four layers over a window."""
+
+    rows: tuple[LayersRow, ...]
+    by: str
+    cluster: str | None
+    from_: str | None = msgspec.field(name="from")
+    to: str | None
+    timezone: str
+    as_of: str
+
+
+class BudgetRow(Answer, frozen=True, kw_only=True):
+    """Budget against actual of one account in one period."""
+
+    account: str
+    cluster: str
+    period: str
+    budget_gpu_ms: int
+    transferred_gpu_ms: int
+    charged_gpu_ms: int
+    held_gpu_ms: int
+    credited_gpu_ms: int
+    expired_gpu_ms: int
+    available_gpu_ms: int
+    unallocated_gpu_ms: int
+    entitlement_gpu_ms: int | None
+    demand_gpu_ms: int | None
+    owed_gpu_ms: int | None
+    delivered_gpu_ms: int | None
+    variance_transfer_gpu_ms: int | None
+    variance_expiry_gpu_ms: int | None
+    variance_capacity_gpu_ms: int | None
+    variance_demand_gpu_ms: int | None
+    variance_scheduler_gpu_ms: int | None
+    variance_credit_gpu_ms: int | None
+    reason: str | None
+
+
+class BudgetVersusActual(Answer, frozen=True, kw_only=True):
+    """Budget against actual of a period."""
+
+    rows: tuple[BudgetRow, ...]
+    cluster: str | None
+    period: str | None
+    periods: tuple[str, ...]
+    from_: str | None = msgspec.field(name="from")
+    to: str | None
+    timezone: str
+    as_of: str
+
+
+class ClusterStatus(Answer, frozen=True, kw_only=True):
+    """A cluster and what of it can be asked for."""
+
+    cluster: str
+    rows: int
+    last_recorded_at: str
+    rolled_up_from: str | None
+    rolled_up_to: str | None
+    periods: tuple[str, ...]
+    reason: str | None
+
+
+class Clusters(Answer, frozen=True, kw_only=True):
+    """All clusters."""
+
+    clusters: tuple[ClusterStatus, ...]
+    as_of: str
+
+
+class BookStatus(Answer, frozen=True, kw_only=True):
+    """Where a book's chain stands."""
+
+    book: str
+    rows: int
+    head: str
+    last_recorded_at: str
+
+
+class Books(Answer, frozen=True, kw_only=True):
+    """All books, and what waits for a person."""
+
+    books: tuple[BookStatus, ...]
+    dead_letters: int
+    as_of: str
+
+
+class Problem(Answer, frozen=True, kw_only=True):
+    """An error as the API reports it."""
+
+    title: str
+    status: int
+    detail: str
+    hint: str = ""

@@ -1,0 +1,52 @@
+"""The client against the real API: every field that it reads is sent."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import httpx2
+import msgspec
+import pytest
+from fastapi.testclient import TestClient
+
+from gpuledger.client import LedgerClient, answers
+from gpuledger.kernel.errors import NotFound, Refused
+
+
+@pytest.fixture
+def client(api: TestClient) -> Iterator[LedgerClient]:
+    def relay(request: httpx2.Request) -> httpx2.Response:
+        answer = api.get(request.url.raw_path.decode())
+        return httpx2.Response(answer.status_code, content=answer.content)
+
+    with LedgerClient("http://127.0.0.1:8080", transport=httpx2.MockTransport(relay)) as client:
+        yield client
+
+
+def test_every_answer_can_be_read(client: LedgerClient) -> None:
+    assert [c.cluster for c in client.clusters().clusters] == ["alpha", "beta", "gamma"]
+    assert client.books().dead_letters == 1
+    assert len(client.balances(cluster="alpha").balances) == 2
+    assert client.balance("alpha/robotics").available_gpu_ms > 0
+    assert client.allocations("alpha").allocations
+    assert client.usage("day", cluster="alpha").rows[0].key == "2026-01-10"
+    assert client.layers("total", from_=dt.date(2026, 2, 1), to=dt.date(2026, 2, 2)).rows[0].occupancy
+    assert client.budget_vs_actual(cluster="beta").rows[0].reason
+
+
+def test_errors_keep_their_kind(client: LedgerClient) -> None:
+    with pytest.raises(NotFound, match="delta"):
+        client.layers(cluster="delta")
+    with pytest.raises(Refused, match="period"):
+        client.budget_vs_actual(cluster="alpha", period="soon")
+
+
+def test_the_clients_types_are_the_documents(api: TestClient) -> None:
+    """A field of the client that the API does not promise would be unknown for ever."""
+    schemas = api.get("/openapi.json").json()["components"]["schemas"]
+    named = {"Impact": "ImpactReadings"}
+    for kind in vars(answers).values():
+        if isinstance(kind, type) and issubclass(kind, answers.Answer) and kind is not answers.Answer:
+            schema = schemas.get(named.get(kind.__name__, kind.__name__))
+            if schema is not None:
+                fields = {field.encode_name for field in msgspec.structs.fields(kind)}
+                assert fields <= schema["properties"].keys(), kind.__name__

@@ -1,0 +1,129 @@
+"""The client against a scripted API: what it sends, what it makes of answers, how it fails."""
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from decimal import Decimal
+
+import httpx2
+import pytest
+import stamina
+
+from gpuledger.api.examples import EXAMPLES
+from gpuledger.client import LedgerClient
+from gpuledger.kernel.errors import Conflict, Corrupt, GpuledgerError, NotFound, Refused, Unavailable
+
+Handler = Callable[[httpx2.Request], httpx2.Response]
+
+
+def _client(handler: Handler) -> LedgerClient:
+    return LedgerClient("http://127.0.0.1:8080/", transport=httpx2.MockTransport(handler))
+
+
+def _answering(operation: str, seen: list[httpx2.Request] | None = None) -> LedgerClient:
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        if seen is not None:
+            seen.append(request)
+        return httpx2.Response(200, json=EXAMPLES[operation])
+
+    return _client(handler)
+
+
+def test_layers_are_typed_and_unknown_stays_none() -> None:
+    seen: list[httpx2.Request] = []
+    client = _answering("listLayers", seen)
+    answer = client.layers("day", cluster="philly", from_=dt.date(2017, 10, 1), to=dt.date(2017, 11, 1))
+    assert answer.rows[0].availability == Decimal("0.9800")
+    assert answer.rows[0].utilisation.value is None
+    assert answer.from_ == "2017-10-01T00:00:00Z"
+    assert dict(seen[0].url.params) == {
+        "by": "day",
+        "cluster": "philly",
+        "from": "2017-10-01",
+        "to": "2017-11-01",
+    }
+
+
+def test_every_path_has_a_method() -> None:
+    assert _answering("listClusters").clusters().clusters[0].cluster == "philly"
+    assert _answering("listBooks").books().dead_letters == 0
+    assert _answering("listBalances").balances(account="philly").balances[0].period == "2017-10"
+    assert _answering("getCurrentAllocations").allocations("philly").supply_gpus == 2490
+    assert _answering("getUsage").usage("account").rows[0].gpu_hours == Decimal("900.000")
+    assert _answering("getBudgetVersusActual").budget_vs_actual().rows[0].variance_credit_gpu_ms == 0
+
+
+def test_an_account_keeps_its_slashes_and_hides_its_marks() -> None:
+    seen: list[httpx2.Request] = []
+    client = _answering("getBalance", seen)
+    client.balance("philly/a%20b", period="2017-10")
+    assert seen[0].url.raw_path == b"/v1/balances/philly/a%2520b?period=2017-10"
+
+
+def test_instants_are_sent_in_utc_and_need_a_zone() -> None:
+    seen: list[httpx2.Request] = []
+    client = _answering("getUsage", seen)
+    client.usage(as_of=dt.datetime(2026, 1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))))
+    assert seen[0].url.params["as_of"] == "2026-01-01T00:00:00Z"
+    with pytest.raises(Refused, match="no zone"):
+        client.usage(as_of=dt.datetime(2026, 1, 1))  # noqa: DTZ001 - the point of the test
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(404, NotFound), (422, Refused), (409, Conflict), (503, Unavailable), (500, Corrupt)],
+)
+def test_problems_become_our_errors_with_their_hint(status: int, kind: type[GpuledgerError]) -> None:
+    body = {"type": "/problems/x", "title": "T", "status": status, "detail": "what", "hint": "do"}
+    with pytest.raises(kind) as error:
+        _client(lambda _: httpx2.Response(status, json=body)).clusters()
+    assert type(error.value) is kind
+    assert (error.value.message, error.value.hint) == ("what", "do")
+
+
+def test_what_is_no_ledger_api_is_named() -> None:
+    for answer in (
+        httpx2.Response(200, text="<html>"),
+        httpx2.Response(502, text="bad"),
+        httpx2.Response(200, json={}),
+    ):
+        with pytest.raises(Unavailable, match="not the ledger API"):
+            _client(lambda _, answer=answer: answer).clusters()  # type: ignore[misc]
+
+
+def test_a_refused_connection_is_tried_again_then_named_with_the_command() -> None:
+    tries = []
+
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        tries.append(request)
+        raise httpx2.ConnectError("refused", request=request)
+
+    with stamina.set_testing(True, attempts=3), pytest.raises(Unavailable) as error:
+        _client(refuse).clusters()
+    assert len(tries) == 3
+    assert "gpuledger serve" in error.value.hint
+
+
+def test_a_slow_answer_is_not_asked_for_again() -> None:
+    tries = []
+
+    def dawdle(request: httpx2.Request) -> httpx2.Response:
+        tries.append(request)
+        raise httpx2.ReadTimeout("slow", request=request)
+
+    with pytest.raises(Unavailable):
+        _client(dawdle).clusters()
+    assert len(tries) == 1
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8080", "ftp://x", "http://", "http://x:port"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(Refused) as error:
+        LedgerClient(url)
+    assert "GPULEDGER_API_URL" in error.value.hint
+
+
+def test_names_of_a_newer_api_are_ignored() -> None:
+    body = {**EXAMPLES["listBooks"], "later": 1}
+    with _client(lambda _: httpx2.Response(200, content=json.dumps(body))) as client:
+        assert client.books().dead_letters == 0
