@@ -1,0 +1,28 @@
+"""The router: which pages there are. Each page is a script of its own in ``app_pages``."""
+
+from pathlib import Path
+
+import streamlit as st
+
+PAGES = Path(__file__).parent / "app_pages"
+
+st.set_page_config(page_title="gpuledger", page_icon=":material/stacked_bar_chart:", layout="wide")
+page = st.navigation(
+    [
+        st.Page(
+            PAGES / "pyramid.py",
+            title="Pyramid",
+            icon=":material/change_history:",
+            url_path="pyramid",
+            default=True,
+        ),
+        st.Page(
+            PAGES / "budget_versus_actual.py",
+            title="Budget versus actual",
+            icon=":material/account_balance:",
+            url_path="budget-versus-actual",
+        ),
+    ],
+    position="top",
+)
+page.run()

@@ -1,0 +1,145 @@
+"""The pyramid: availability, occupancy, impact and utilisation of a cluster, now and over the days."""
+
+import datetime as dt
+
+import streamlit as st
+
+from gpuledger.client.answers import ClusterStatus, Layers, LayersRow
+from gpuledger_dashboards import charts, data, empty, figures, frame, views
+
+
+def window_changes(statuses: dict[str, ClusterStatus]) -> None:
+    """Give the chosen cluster the days it has, for another cluster's may lie elsewhere."""
+    opening = views.opening_days(statuses[st.session_state["cluster"]])
+    if opening is not None:
+        st.session_state["from"], st.session_state["to"] = opening
+
+
+def choose(statuses: dict[str, ClusterStatus]) -> tuple[ClusterStatus, dt.date, dt.date]:
+    """Show the filters, all of them kept in the page's address."""
+    pick, start, end = st.columns([2, 1, 1])
+    cluster = pick.selectbox(
+        "Cluster",
+        list(statuses),
+        key="cluster",
+        bind="query-params",
+        on_change=window_changes,
+        args=(statuses,),
+    )
+    status = statuses[cluster]
+    opening = views.opening_days(status)
+    if opening is None:
+        frame.end_with(empty.not_rolled_up(status))
+    first = start.date_input(
+        "First day",
+        opening[0],
+        key="from",
+        bind="query-params",
+        format="YYYY-MM-DD",
+        min_value=dt.date(1970, 1, 1),
+    )
+    last = end.date_input(
+        "Last day",
+        opening[1],
+        key="to",
+        bind="query-params",
+        format="YYYY-MM-DD",
+        min_value=dt.date(1970, 1, 1),
+    )
+    if first > last:
+        frame.end_with(empty.Why("The first day is after the last one.", "Choose another first or last day."))
+    return status, first, last
+
+
+def show_layers(layers: list[views.Layer], row: LayersRow, note: str, context: dict[str, object]) -> None:
+    """Show the pyramid, and beside it each layer with both sides of its ratio."""
+    left, right = st.columns([5, 6], gap="large")
+    with left:
+        st.altair_chart(
+            charts.pyramid(layers, frame.ink()),
+            key="pyramid",
+            alt=f"Pyramid of four layers, from the base up: {views.summary(layers)}",
+        )
+    with right:
+        frame.table(
+            [
+                {
+                    "Layer": layer.title,
+                    "Value": layer.text,
+                    "Part, GPU-h": figures.hours(layer.part_gpu_ms),
+                    "Whole, GPU-h": figures.hours(layer.whole_gpu_ms),
+                }
+                for layer in reversed(layers)
+            ],
+            alt="The four layers, each with its value and both sides of the ratio in GPU-hours",
+            left=["Layer"],
+        )
+        for layer in reversed(layers):
+            detail = f" {layer.detail[:1].upper()}{layer.detail[1:]}." if layer.detail else ""
+            st.markdown(f"**{layer.title}.** {layer.question} {figures.plain(layer.sentence + '.' + detail)}")
+            if layer.why is not None:
+                frame.explain(layer.why)
+    if row.reason is not None and not row.reasons:
+        st.caption(figures.plain(row.reason[:1].upper() + row.reason[1:] + "."))
+    st.caption(note)
+    frame.download(
+        "Download the layers (CSV)", [views.layers_csv(row, "cluster")], "layers.csv", context, "layers-csv"
+    )
+
+
+def show_trend(daily: Layers, note: str, context: dict[str, object]) -> None:
+    """Show the layers day by day, as lines and as a table."""
+    st.subheader("Day by day")
+    values = views.trend(daily)
+    if not any(value.value is not None for value in values):
+        frame.explain(empty.Why("No layer has a value on any of these days.", "The reasons stand above."))
+        return
+    st.altair_chart(
+        charts.trend(values),
+        key="trend",
+        alt=f"Line chart of the four layers over {len(daily.rows)} days; the table below has the same values",
+    )
+    st.caption(note)
+    with st.expander("The same as a table"):
+        frame.scrolling_table(views.trend_table(daily), alt="The four layers, a row per day")
+    frame.download(
+        "Download the days (CSV)", views.trend_csv(daily), "layers-by-day.csv", context, "days-csv"
+    )
+
+
+def main() -> None:
+    """Show the page."""
+    st.title("Pyramid")
+    st.markdown(
+        "Four layers, each resting on the one below: GPUs that work, GPUs that are held, accounts that get what "
+        "they are owed, GPUs that are busy."
+    )
+    statuses = {status.cluster: status for status in frame.ask(data.clusters).clusters}
+    if not statuses:
+        frame.end_with(empty.no_clusters())
+    status, first, last = choose(statuses)
+    total = frame.ask(lambda: data.layers("cluster", status.cluster, first, last))
+    if not total.rows:
+        known = views.known_days(status)
+        frame.end_with(empty.outside(status.cluster, first, last, known or (first, last)))
+    daily = frame.ask(lambda: data.layers("day", status.cluster, first, last))
+    row = total.rows[0]
+    layers = views.pyramid(row)
+    window = figures.days(first, last)
+    note = figures.footnote(
+        window=window,
+        timezone=total.timezone,
+        as_of=total.as_of,
+        coverage=views.coverage_of(row),
+        rung=row.utilisation.rung,
+    )
+    context: dict[str, object] = {"window": window, "timezone": total.timezone, "as_of": total.as_of}
+    show_layers(layers, row, note, context)
+    frame.working(
+        [(layer.title, layer.formula) for layer in layers],
+        f"{data.api_url()}/v1/layers?cluster={status.cluster}&from={first}&to={last + dt.timedelta(days=1)}",
+    )
+    show_trend(daily, note, context)
+
+
+main()

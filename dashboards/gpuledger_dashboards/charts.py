@@ -1,0 +1,193 @@
+"""The charts, as specifications made of shaped values. Pure: no Streamlit.
+
+Colours are of the Okabe-Ito palette, told apart by people who see fewer colours, and never say anything
+alone: layers also have a dash, bars a place and a height.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import altair as alt
+
+from gpuledger_dashboards.budgets import PART_BUDGET, PART_CHARGED, PART_FREE, Bar, Cause, Mark
+from gpuledger_dashboards.views import DayValue, Layer
+
+COLOURS = {
+    "Availability": "#0072b2",
+    "Occupancy": "#d55e00",
+    "Impact": "#009e73",
+    "Utilisation": "#cc79a7",
+}
+DASHES = {"Availability": [1, 0], "Occupancy": [8, 3], "Impact": [4, 3], "Utilisation": [2, 2]}
+PARTS = {PART_BUDGET: "#a9b4c0", PART_CHARGED: "#0072b2", PART_FREE: "#e69f00"}
+CAUSE_COLOURS = {
+    "Transfers": "#56b4e9",
+    "Expiry": "#f0e442",
+    "Capacity": "#999999",
+    "Demand": "#0072b2",
+    "Scheduler": "#d55e00",
+    "Credits": "#009e73",
+}
+INK = {"light": "#16202b", "dark": "#e8edf2"}
+"""Theme -> colour of text inside a chart."""
+
+Layered = alt.LayerChart | alt.FacetChart
+"""What ``alt.layer`` is annotated to return."""
+
+_TIER = 66
+_SLAB = 30
+_BASE_HALF = 1.0
+_STEP_HALF = 0.17
+_ROW = 34
+
+
+def pyramid(layers: Sequence[Layer], ink: str) -> Layered:
+    """Return the pyramid: a slab per layer, base below; its filled part is the layer's value.
+
+    Args:
+        layers: The four layers, from the base up.
+        ink: Colour of text.
+    """
+    corners: list[dict[str, Any]] = []
+    labels: list[dict[str, Any]] = []
+    count = len(layers)
+    for level, layer in enumerate(layers):
+        top = (count - 1 - level) * _TIER + (_TIER - _SLAB)
+        lower = _BASE_HALF - level * _STEP_HALF
+        upper = lower - _STEP_HALF * _SLAB / _TIER
+        filled = 0.0 if layer.value is None else min(float(layer.value), 1.0)
+        for edge, half in ((top, upper), (top + _SLAB, lower)):
+            for kind, width in (("whole", half), ("part", half * filled)):
+                corners.append(
+                    {"layer": layer.title, "kind": kind, "y": edge, "left": -width, "right": width}
+                )
+        labels.append({"layer": layer.title, "y": top - 7, "text": f"{layer.title}  {layer.text}"})
+    x = alt.X("left:Q", axis=None, scale=alt.Scale(domain=[-1.02, 1.02]))
+    height = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, count * _TIER], reverse=True))
+    # Whole slabs are drawn first, so that a part lies on its whole.
+    slabs = [
+        alt.Chart(_data(corner for corner in corners if corner["kind"] == kind))
+        .mark_area(orient="horizontal", **style)
+        .encode(
+            x=x,
+            x2="right:Q",
+            y=height,
+            color=alt.Color("layer:N", legend=None, scale=_scale(COLOURS)),
+            detail="layer:N",
+        )
+        for kind, style in (
+            ("whole", {"opacity": 0.18, "line": {"strokeWidth": 1}}),
+            ("part", {"opacity": 0.95}),
+        )
+    ]
+    text = (
+        alt.Chart(_data(labels))
+        .mark_text(fontSize=17, fontWeight="bold", baseline="bottom", color=ink)
+        .encode(x=alt.XDatum(0), y=height, text="text:N")
+    )
+    return alt.layer(*slabs, text).properties(height=count * _TIER, width="container")
+
+
+def trend(values: Sequence[DayValue]) -> alt.Chart:
+    """Return a line per layer over the days; a day without a value is a gap."""
+    chart: alt.Chart = (
+        alt.Chart(_data(asdict(value) for value in values))
+        .mark_line(point=alt.OverlayMarkDef(size=22), strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "day:T",
+                title=None,
+                # Days are names of days; a viewer's zone must not move them.
+                scale=alt.Scale(type="utc"),
+                axis=alt.Axis(format="%d %b", labelOverlap=True, grid=False, tickCount=8),
+            ),
+            y=alt.Y(
+                "value:Q",
+                title=None,
+                axis=alt.Axis(format=".0%", tickCount=6),
+                scale=alt.Scale(domain=[0, 1], clamp=True),
+            ),
+            color=alt.Color("layer:N", scale=_scale(COLOURS), legend=_legend("Layer")),
+            strokeDash=alt.StrokeDash(
+                "layer:N", scale=alt.Scale(domain=list(DASHES), range=list(DASHES.values())), legend=None
+            ),
+            tooltip=[
+                alt.Tooltip("day:N", title="Day"),
+                alt.Tooltip("layer:N", title="Layer"),
+                alt.Tooltip("text:N", title="Value"),
+                alt.Tooltip("sentence:N", title="Of"),
+            ],
+        )
+        .properties(height=300, width="container")
+    )
+    return chart
+
+
+def budget_bars(bars: Sequence[Bar], marks: Sequence[Mark], ink: str) -> Layered:
+    """Return a bar per account: the budget wide and pale, charged and free use on it, a mark where owed."""
+    accounts = list(dict.fromkeys(bar.account for bar in bars))
+    y = _accounts(accounts)
+    colour = alt.Color("part:N", scale=_scale(PARTS), legend=_legend("Part"))
+    tooltip = [alt.Tooltip("account:N", title="Account"), alt.Tooltip("text:N", title="GPU-h")]
+
+    def layer(parts: Iterable[str], thickness: int) -> alt.Chart:
+        chosen = set(parts)
+        drawn: alt.Chart = (
+            alt.Chart(_data(asdict(bar) for bar in bars if bar.part in chosen))
+            .mark_bar(height=thickness)
+            .encode(
+                x=alt.X("start:Q", title="GPU-h", axis=_hours_axis()),
+                x2="end:Q",
+                y=y,
+                color=colour,
+                tooltip=tooltip,
+            )
+        )
+        return drawn
+
+    charts = [layer([PART_BUDGET], 24), layer([PART_CHARGED, PART_FREE], 11)]
+    if marks:
+        charts.append(
+            alt.Chart(_data(asdict(mark) for mark in marks))
+            .mark_tick(thickness=3, height=24, color=ink)
+            .encode(x=alt.X("at:Q"), y=y, tooltip=tooltip)
+        )
+    return alt.layer(*charts).properties(height=max(len(accounts), 3) * _ROW, width="container")
+
+
+def variance(causes: Sequence[Cause], accounts: Sequence[str]) -> alt.Chart:
+    """Return budget less delivered of each account, stacked by cause; below zero is more than budgeted."""
+    chart: alt.Chart = (
+        alt.Chart(_data(asdict(cause) for cause in causes))
+        .mark_bar(height=18)
+        .encode(
+            x=alt.X("value:Q", title="Budget - delivered, GPU-h", axis=_hours_axis(), stack="zero"),
+            y=_accounts(accounts),
+            color=alt.Color("cause:N", scale=_scale(CAUSE_COLOURS), legend=_legend("Cause")),
+            order=alt.Order("order:Q"),
+            tooltip=[alt.Tooltip("account:N", title="Account"), alt.Tooltip("text:N", title="Cause")],
+        )
+        .properties(height=max(len(accounts), 3) * _ROW, width="container")
+    )
+    return chart
+
+
+def _accounts(accounts: Sequence[str]) -> alt.Y:
+    return alt.Y("account:N", title=None, sort=list(accounts), axis=alt.Axis(labelLimit=150, ticks=False))
+
+
+def _hours_axis() -> alt.Axis:
+    return alt.Axis(format=",.0f", tickCount=5, labelOverlap=True)
+
+
+def _legend(title: str) -> alt.Legend:
+    return alt.Legend(title=None, orient="bottom", columns=2, labelLimit=220, description=title)
+
+
+def _scale(colours: dict[str, str]) -> alt.Scale:
+    return alt.Scale(domain=list(colours), range=list(colours.values()))
+
+
+def _data(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return {"values": list(rows)}

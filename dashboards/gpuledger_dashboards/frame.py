@@ -1,0 +1,81 @@
+"""What every page has: asking the API, saying why there is nothing, footnotes, downloads, tables."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn, TypeVar
+
+import pandas as pd  # type: ignore[import-untyped] # it comes with Streamlit, its stubs do not
+import streamlit as st
+
+from gpuledger.kernel.errors import GpuledgerError
+from gpuledger_dashboards import charts, data, empty, figures
+
+T = TypeVar("T")
+
+
+def ask(question: Callable[[], T]) -> T:
+    """Return the API's answer, or say on the page why there is none and end the run."""
+    try:
+        return question()
+    except GpuledgerError as error:
+        end_with(empty.of_error(error, data.api_url()))
+
+
+def end_with(why: empty.Why) -> NoReturn:
+    """Say why the page has nothing to show, and end the run."""
+    explain(why)
+    if st.button("Try again", icon=":material/refresh:"):
+        data.forget()
+        st.rerun()
+    st.stop()
+
+
+def explain(why: empty.Why) -> None:
+    """Say what is missing, and the command that mends it."""
+    st.info(figures.plain(" ".join(filter(None, (why.sentence, why.remedy)))), icon=":material/help:")
+    if why.command:
+        st.code(why.command, language="bash")
+
+
+def ink() -> str:
+    """Return the colour of text inside a chart under the viewer's theme."""
+    return charts.INK.get(st.context.theme.type or "light", charts.INK["light"])
+
+
+def table(rows: Sequence[Mapping[str, str]], *, alt: str, left: Sequence[str]) -> None:
+    """Show a plain table that a screen reader can walk; all columns but ``left`` are aligned as numbers."""
+    frame = pd.DataFrame(list(rows))
+    numbers = [name for name in frame.columns if name not in left]
+    styled = frame.style.set_properties(
+        subset=numbers,
+        **{"text-align": "right", "white-space": "nowrap", "font-variant-numeric": "tabular-nums"},
+    ).set_properties(subset=list(left), **{"white-space": "nowrap"})
+    st.table(styled, border="horizontal", hide_index=True, alt=alt)
+
+
+def scrolling_table(rows: Sequence[Mapping[str, str]], *, alt: str) -> None:
+    """Show a long table that scrolls inside its frame."""
+    st.dataframe(pd.DataFrame(list(rows)), hide_index=True, alt=alt, height=280)
+
+
+def download(
+    label: str, rows: Sequence[Mapping[str, object]], file_name: str, context: Mapping[str, object], key: str
+) -> None:
+    """Offer the figure's rows as CSV, with window, as-of time and zone beside every row."""
+    st.download_button(
+        label,
+        figures.csv_of(rows, context),
+        file_name=file_name,
+        mime="text/csv",
+        key=key,
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def working(formulas: Sequence[tuple[str, str]], call: str, command: str = "") -> None:
+    """Offer how the figures were worked out, and how to ask for them elsewhere."""
+    with st.expander("Show the working"):
+        for name, formula in formulas:
+            st.markdown(f"**{figures.plain(name)}** = {figures.plain(formula)}")
+        st.caption("The same figures from a terminal:")
+        st.code("\n".join(filter(None, (command, f"curl '{call}'"))), language="bash")
