@@ -86,7 +86,7 @@ class Usage(Answer):
 
     rows: list[UsageRow]
     total_gpu_ms: int
-    provisional_gpu_ms: int = Field(description="The part of runs that are still open.")
+    provisional_gpu_ms: int = Field(description="Open runs up to now, beside the total.")
     estimated_gpu_ms: int = Field(description="The part of runs whose end is estimated.")
     as_of: str = AsOf
 

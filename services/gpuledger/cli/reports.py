@@ -54,7 +54,7 @@ def usage(
     print_table([by, ">GPU-hours", ">used (gpu_util)", ">coverage"], rows)
     print(f"total {gpu_hours(report.total_gpu_ms):,} GPU-hours, as of {report.as_of:%Y-%m-%dT%H:%M:%SZ}")
     if report.provisional_gpu_ms:
-        print(f"of it {gpu_hours(report.provisional_gpu_ms):,} GPU-hours of runs that still go on")
+        print(f"besides, {gpu_hours(report.provisional_gpu_ms):,} GPU-hours so far of runs that still go on")
 
 
 def balance(

@@ -1,9 +1,11 @@
 """Verify a book from its rows alone: chain, gaps, conservation, balances, and the guards themselves."""
 
+import datetime as dt
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader
 from gpuledger.ledger.chain import GENESIS, JournalRow, row_hash
@@ -12,7 +14,10 @@ from gpuledger.ledger.copying import driver
 from gpuledger.ledger.store import BookHead
 
 _GUARDED = ("journal", "postings")
-_TRIGGERS = ("append_only_rows", "append_only_table")
+_TRIGGERS = {
+    "append_only_rows": "BEFORE DELETE OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()",
+    "append_only_table": "BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,14 @@ class Audit:
         }
 
 
+class _Own(NamedTuple):
+    """The postings of one journal row, and their numbers."""
+
+    seq: int
+    numbers: list[int]
+    postings: list[Posting]
+
+
 def verify(reader: Reader) -> Audit:
     """Recompute every hash and every balance of every book in one snapshot."""
     rows = driver(reader).execute(
@@ -76,35 +89,37 @@ def verify(reader: Reader) -> Audit:
     heads = [BookHead(book, seq, bytes(head), at) for book, seq, head, at in rows.fetchall()]
     audits = [_book(reader, head) for head in heads]
     unknown = driver(reader).execute(
-        "SELECT DISTINCT book FROM ledger.journal WHERE book NOT IN (SELECT book FROM ledger.books)"
+        "(SELECT book FROM ledger.journal UNION SELECT book FROM ledger.postings)"
+        " EXCEPT SELECT book FROM ledger.books ORDER BY book"
     )
     audits += [
-        BookAudit(book, 0, "", FirstBad(None, "the journal has rows of a book that has no head"))
+        BookAudit(book, 0, "", FirstBad(None, "there are rows of a book that has no head"))
         for (book,) in unknown.fetchall()
     ]
     return Audit(tuple(audits), tuple(_missing_guards(reader)))
 
 
 def _book(reader: Reader, head: BookHead) -> BookAudit:
-    previous, rows, bad = GENESIS, 0, None
-    last_at = None
+    previous, rows = GENESIS, 0
+    bad: FirstBad | None = None
+    last_at: dt.datetime | None = None
     postings = _postings(reader, head.book)
     pending = next(postings, None)
     for row, stored in _journal(reader, head.book):
         rows += 1
-        own: list[Posting] = []
-        while pending is not None and pending[0] <= row.seq:
-            if pending[0] < row.seq:
-                bad = bad or FirstBad(pending[0], "postings without a journal row")
+        own: _Own | None = None
+        while pending is not None and pending.seq <= row.seq:
+            if pending.seq < row.seq:
+                bad = bad or FirstBad(pending.seq, "postings without a journal row")
             else:
-                own = pending[1]
+                own = pending
             pending = next(postings, None)
         bad = bad or _row_fault(rows, previous, row, stored, own)
         if bad is None and last_at is not None and row.recorded_at <= last_at:
             bad = FirstBad(row.seq, "recorded_at does not increase")
         previous, last_at = stored, row.recorded_at
     if pending is not None:
-        bad = bad or FirstBad(pending[0], "postings without a journal row")
+        bad = bad or FirstBad(pending.seq, "postings without a journal row")
     if bad is None and (rows, previous) != (head.last_seq, head.head):
         bad = FirstBad(
             rows, f"the book's head says {head.last_seq} rows; the journal ends otherwise at {rows}"
@@ -114,11 +129,15 @@ def _book(reader: Reader, head: BookHead) -> BookAudit:
 
 
 def _row_fault(
-    expected_seq: int, previous: bytes, row: JournalRow, stored: bytes, postings: list[Posting]
+    expected_seq: int, previous: bytes, row: JournalRow, stored: bytes, own: _Own | None
 ) -> FirstBad | None:
     if row.seq != expected_seq:
         return FirstBad(expected_seq, f"sequence {expected_seq} is missing; the next row has {row.seq}")
-    if row_hash(previous, row, postings) != stored:
+    if None in (row.recorded_at, row.effective_at):
+        return FirstBad(row.seq, "an instant of the row lies outside all calendars")
+    if own is not None and own.numbers != list(range(1, len(own.numbers) + 1)):
+        return FirstBad(row.seq, "the postings of the row are not numbered from 1 without a gap")
+    if row_hash(previous, row, own.postings if own else []) != stored:
         return FirstBad(row.seq, "the row, its postings or the row before it were changed: the hash differs")
     return None
 
@@ -127,31 +146,36 @@ def _journal(reader: Reader, book: str) -> Iterator[tuple[JournalRow, bytes]]:
     with driver(reader).cursor(name="audit_journal") as cursor:
         cursor.itersize = 5000
         cursor.execute(
-            "SELECT book, seq, recorded_at, effective_at, type, source, event_id, digest, workload, run, body::text,"
-            " extra_ref, row_hash FROM ledger.journal WHERE book = %s ORDER BY seq",
+            f"SELECT book, seq, {_readable('recorded_at')}, {_readable('effective_at')}, type, source, event_id,"
+            " digest, workload, run, body::text, extra_ref, row_hash FROM ledger.journal WHERE book = %s ORDER BY seq",
             (book,),
         )
         for *columns, stored in cursor:
             yield JournalRow(*columns), bytes(stored)
 
 
-def _postings(reader: Reader, book: str) -> Iterator[tuple[int, list[Posting]]]:
+def _readable(column: str) -> str:
+    """Return the SQL of a time that is null where Python has no such time: only tampering puts one there."""
+    return f"CASE WHEN {column} BETWEEN '0001-01-03' AND '9999-12-29' THEN {column} END"
+
+
+def _postings(reader: Reader, book: str) -> Iterator[_Own]:
     with driver(reader).cursor(name="audit_postings") as cursor:
         cursor.itersize = 5000
         cursor.execute(
             "SELECT seq, n, code, commodity, amount, debit_pot, debit_account, debit_period, credit_pot,"
-            " credit_account, credit_period, workload, run, effective_on, reverses_seq, reason"
+            f" credit_account, credit_period, workload, run, {_readable('effective_on')}, reverses_seq, reason"
             " FROM ledger.postings WHERE book = %s ORDER BY seq, n",
             (book,),
         )
         for seq, group in groupby(cursor, key=lambda row: row[0]):
-            yield (
-                seq,
-                [
+            own = _Own(seq, [], [])
+            for _, number, code, commodity, amount, *pots in group:
+                own.numbers.append(number)
+                own.postings.append(
                     Posting(code, commodity, amount, Pot(*pots[:3]), Pot(*pots[3:6]), *pots[6:])
-                    for _, _, code, commodity, amount, *pots in group
-                ],
-            )
+                )
+            yield own
 
 
 def _balance_fault(reader: Reader, book: str) -> FirstBad | None:
@@ -190,20 +214,30 @@ def _balance_fault(reader: Reader, book: str) -> FirstBad | None:
 
 def _missing_guards(reader: Reader) -> Iterator[str]:
     rows = driver(reader).execute(
-        "SELECT c.relname, t.tgname, t.tgenabled FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid"
-        " JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'ledger' AND NOT t.tgisinternal"
+        "SELECT c.relname, t.tgname, t.tgenabled::text, pg_get_triggerdef(t.oid) FROM pg_trigger AS t"
+        " JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = 'ledger' AND NOT t.tgisinternal"
     )
-    enabled = {(table, name): state for table, name, state in rows}
+    found = {(table, name): (state, definition) for table, name, state, definition in rows}
     for table in _GUARDED:
-        for name in _TRIGGERS:
-            state = enabled.get((table, name))
+        for name, does in _TRIGGERS.items():
+            state, definition = found.get((table, name), (None, ""))
             if state is None:
                 yield f"trigger {name} on ledger.{table} is missing"
-            elif state not in ("A", b"A"):
+            elif state != "A":
                 yield f"trigger {name} on ledger.{table} is not ENABLE ALWAYS"
+            elif not definition.endswith(does.format(table=f"ledger.{table}")):
+                yield f"trigger {name} on ledger.{table} does something else: {definition}"
+    source = driver(reader).execute(
+        "SELECT prosrc FROM pg_proc WHERE oid = to_regprocedure('ledger.refuse_change()')"
+    ).fetchone()  # fmt: skip
+    if source is None or not re.match(r"\s*BEGIN\s+RAISE EXCEPTION\s", source[0]):
+        yield "function ledger.refuse_change() does not refuse"
     writable = driver(reader).execute(
-        "SELECT table_name, privilege_type FROM information_schema.role_table_grants WHERE table_schema = 'ledger'"
-        " AND grantee = 'gpuledger_writer' AND table_name = ANY(%s) AND privilege_type NOT IN ('SELECT', 'INSERT')",
+        "SELECT t, p FROM pg_roles AS r, unnest(%s::text[]) AS t, unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) AS p"
+        " WHERE r.rolname = 'gpuledger_writer' AND CASE p"
+        " WHEN 'UPDATE' THEN has_any_column_privilege(r.oid, 'ledger.' || t, p)"
+        " ELSE has_table_privilege(r.oid, 'ledger.' || t, p) END ORDER BY 1, 2",
         (list(_GUARDED),),
     )
     for table, privilege in writable:

@@ -84,7 +84,7 @@ def balance(
     """Return one account's balance; an inner account is the sum of the leaves below it.
 
     Without a cluster the account's root names it; without a period the newest one with movements
-    that has begun is taken.
+    that has begun is taken, or the first to come when none has.
 
     Raises:
         NotFound: When the account does not exist, or has no balance there and then.
@@ -101,7 +101,9 @@ def balance(
             + (f" in {period}" if period else ""),
             hint=f"gpuledger usage --by account --cluster {cluster} shows what was booked",
         )
-    newest = max(b.period for b in below)
+    calendar = queries.calendar(reader, default or Calendar())
+    begun = [b.period for b in below if calendar.period_bounds_s(b.period)[0] <= now_s]
+    newest = max(begun) if begun else min(b.period for b in below)
     parts = [b for b in below if b.period == newest]
     sums = {
         f.name: sum(getattr(b, f.name) for b in parts) for f in fields(Balance) if f.name.endswith("_gpu_ms")

@@ -18,6 +18,7 @@ from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.ledger import queries
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.store import lock_book
 
 SOURCE = "gpuledger/periods"
 ABSENT_SHARE = 1
@@ -29,9 +30,11 @@ def open_periods(writer: Writer, cluster: str, *, clock: Clock, calendar: Calend
 
     Nothing happens while the cluster has no installed capacity in a period: default grants need it.
     """
-    due = _unopened(writer, cluster)
-    if not due:
+    if not _unopened(writer, cluster):
         return []
+    # Ask again under the book's lock: another worker may be opening the same periods.
+    lock_book(writer, cluster)
+    due = _unopened(writer, cluster)
     paths = members(cluster, queries.account_paths(writer), queries.clusters(writer))
     opened = []
     for period in due:

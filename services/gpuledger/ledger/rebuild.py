@@ -4,26 +4,54 @@ The *state digest* is an order-free hash of net amounts and runs: equal for any 
 the same facts, whatever the order of arrival. User tokens are left out: they are random per ledger.
 """
 
+import datetime as dt
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.envelope import decode_data
-from gpuledger.events.workload import WorkloadFact
+from gpuledger.events import budget
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import seconds
-from gpuledger.ledger import projections, queries
+from gpuledger.kernel.clock import instant, seconds
+from gpuledger.ledger import projections, queries, replay
 from gpuledger.ledger.append import postings_of
 from gpuledger.ledger.charges import Posting, desired, difference
-from gpuledger.ledger.copying import driver
-from gpuledger.ledger.facts import Known
-from gpuledger.ledger.segments import History, Segment, derive
+from gpuledger.ledger.copying import copy_rows, driver
+from gpuledger.ledger.inventory import HostFact, intervals
+from gpuledger.ledger.segments import Segment, derive
 
 Net = tuple[str, ...]
 """book, commodity, pot, account, period, code, workload/run, day."""
+
+PROJECTIONS = ("balances", "segments", "waits", "hosts", "accounts", "shares", "organisation", "periods")
+"""What a rebuild drops and makes again; none of it is known from elsewhere than the journal."""
+
+_LEGS = """
+    SELECT book, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period, code,
+           workload, run, effective_on, -amount AS amount FROM ledger.postings
+    UNION ALL
+    SELECT book, commodity, credit_pot, credit_account, credit_period, code, workload, run, effective_on, amount
+    FROM ledger.postings
+"""
+
+_STORED = {
+    "balance": "SELECT book, commodity, pot, account, period, code, amount FROM ledger.balances WHERE amount <> 0",
+    "run": f"SELECT book, {', '.join(projections.SEGMENT_COLUMNS)} FROM ledger.segments WHERE until_seq IS NULL",
+    "wait": f"SELECT book, {', '.join(projections.WAIT_COLUMNS)} FROM ledger.waits WHERE until_seq IS NULL",
+    "host": "SELECT book, host, gpus, gpu_model, state, from_at, to_at FROM ledger.hosts WHERE until_seq IS NULL",
+    "account": "SELECT account, path, created_seq FROM ledger.accounts",
+    "share": "SELECT account, from_at, share, set_seq FROM ledger.shares",
+    "organisation": "SELECT set_seq, timezone, period FROM ledger.organisation",
+    "period": "SELECT book, period, opened_seq, installed_gpu_ms FROM ledger.periods",
+}  # fmt: skip
+"""What stands of each kind, in the columns that the journal says it in."""
+
+_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,122 +76,138 @@ def state_digest(reader: Reader | Writer) -> str:
     digest = hashlib.sha256()
     for line in sorted(_net_lines(_stored_net(reader))):
         digest.update(line.encode() + b"\n")
-    for line in sorted(_stored_runs(reader)):
+    rows = driver(reader).execute(
+        "SELECT book, workload, run, floor(extract(epoch FROM from_at))::bigint,"
+        " floor(extract(epoch FROM to_at))::bigint, account, class, gpus_milli"
+        " FROM ledger.segments WHERE until_seq IS NULL"
+    )
+    for line in sorted(_line(row) for row in rows.fetchall()):
         digest.update(line.encode() + b"\n")
     return digest.hexdigest()
 
 
 def check(reader: Reader, default: Calendar) -> Rebuilt:
-    """Derive every net amount, run and balance anew from the journal and compare with what stands."""
+    """Derive every net amount, balance and projection anew from the journal and compare with what stands."""
     calendar = queries.calendar(reader, default)
     net: dict[Net, int] = defaultdict(int)
-    runs: set[str] = set()
-    for book, workload, history in _histories(reader):
-        wanted = desired(history.segments, calendar)
-        for posting in difference(wanted, {}, workload=workload, reason=""):
+    wanted: dict[str, list[str]] = {kind: [] for kind in _STORED}
+    for book, workload, facts in replay.iter_workloads(reader):
+        history = derive([fact for _, fact in facts])
+        for posting in difference(desired(history.segments, calendar), {}, workload=workload, reason=""):
             _fold(net, book, posting)
-        runs.update(_run_line(book, *_run_columns(s)) for s in history.segments)
-    for book, posting in _commands(reader, calendar):
-        _fold(net, book, posting)
-    found = [
-        *_compare("net amount", set(_net_lines(net)), set(_net_lines(_stored_net(reader)))),
-        *_compare("run", runs, set(_stored_runs(reader))),
-        *_compare("balance", set(_balance_lines(net)), set(_stored_balances(reader))),
-    ]
+        wanted["run"] += [_line((book, *projections.segment_row(s))) for s in history.segments]
+        wanted["wait"] += [_line((book, *projections.wait_row(w))) for w in history.waits]
+    for book, _, host_facts in replay.iter_hosts(reader):
+        wanted["host"] += [_line(row) for row in _host_rows(book, [fact for _, fact in host_facts])]
+    for book, command in replay.commands(reader):
+        for posting in postings_of(command.fact, calendar):
+            _fold(net, book, posting)
+        for kind, row in _command_rows(book, command):
+            wanted[kind].append(_line(row))
+    wanted["balance"] = list(_balance_lines(net))
+    found = list(_compare("net amount", _net_lines(net), _net_lines(_stored_net(reader))))
+    for kind, query in _STORED.items():
+        stored = [_line(row) for row in driver(reader).execute(query).fetchall()]
+        found += _compare(kind, _first_of_each(kind, wanted[kind]), stored)
     return Rebuilt(state_digest(reader), tuple(found))
 
 
 def rebuild(writer: Writer) -> None:
-    """Drop balances, segments and waits and make them again from journal and postings."""
+    """Drop every projection and make it again from journal and postings, earlier versions included."""
     connection = driver(writer)
     connection.execute("LOCK TABLE ledger.books IN EXCLUSIVE MODE")
-    for table in ("balances", "segments", "waits"):
+    for table in PROJECTIONS:
         connection.execute(f"DELETE FROM ledger.{table}")
     connection.execute(
-        """
-        INSERT INTO ledger.balances (book, commodity, account, period, pot, code, amount)
-        SELECT book, commodity, account, period, pot, code, sum(amount)::bigint FROM (
-            SELECT book, commodity, debit_account AS account, debit_period AS period, debit_pot AS pot, code,
-                   -amount AS amount
-            FROM ledger.postings
-            UNION ALL
-            SELECT book, commodity, credit_account, credit_period, credit_pot, code, amount
-            FROM ledger.postings) AS legs
-        GROUP BY book, commodity, account, period, pot, code
-        """
+        "INSERT INTO ledger.balances (book, commodity, account, period, pot, code, amount)"
+        f" SELECT book, commodity, account, period, pot, code, sum(amount)::bigint FROM ({_LEGS}) AS legs"
+        " GROUP BY book, commodity, account, period, pot, code"
     )
-    by_book: dict[str, list[tuple[int, bool, str, History]]] = defaultdict(list)
-    for book, workload, history in _histories(writer):
-        by_book[book].append((0, False, workload, history))
-    for book, histories in by_book.items():
-        projections.write_histories(writer, book, histories)
+    _rebuild_histories(writer)
+    _rebuild_hosts(writer)
+    for book, commands in groupby(replay.commands(writer), key=lambda item: item[0]):
+        projections.write_others(writer, book, [command for _, command in commands])
 
 
-def _histories(connection: Reader | Writer) -> Iterator[tuple[str, str, History]]:
-    name: tuple[str, str] | None = None
-    facts: list[Known] = []
-    with driver(connection).cursor(name="rebuild_facts") as cursor:
-        cursor.itersize = 5000
-        cursor.execute(
-            "SELECT book, workload, type, body::text, effective_at, source, digest FROM ledger.journal"
-            " WHERE workload IS NOT NULL ORDER BY book, workload"
+def _rebuild_histories(writer: Writer) -> None:
+    segments: list[tuple[object, ...]] = []
+    waits: list[tuple[object, ...]] = []
+    for book, _, facts in replay.iter_workloads(writer):
+        for item, since, until in replay.versions(facts, replay.history_items):
+            if isinstance(item, Segment):
+                segments.append((book, since, until, *projections.segment_row(item)))
+            else:
+                waits.append((book, since, until, *projections.wait_row(item)))
+    versioned = ("book", "since_seq", "until_seq")
+    copy_rows(writer, "ledger.segments", (*versioned, *projections.SEGMENT_COLUMNS), segments)
+    copy_rows(writer, "ledger.waits", (*versioned, *projections.WAIT_COLUMNS), waits)
+
+
+def _rebuild_hosts(writer: Writer) -> None:
+    rows = [
+        (since, until, *row)
+        for book, _, facts in replay.iter_hosts(writer)
+        for row, since, until in replay.versions(facts, partial(_host_rows, book))
+    ]
+    columns = ("since_seq", "until_seq", "book", "host", "gpus", "gpu_model", "state", "from_at", "to_at")
+    copy_rows(writer, "ledger.hosts", columns, rows)
+
+
+def _host_rows(book: str, facts: Iterable[HostFact]) -> list[tuple[object, ...]]:
+    return [
+        (
+            book,
+            i.host,
+            i.gpus,
+            i.gpu_model,
+            i.state,
+            instant(i.from_s),
+            None if i.to_s is None else instant(i.to_s),
         )
-        for book, workload, type_, body, effective_at, source, digest in cursor:
-            if (book, workload) != name:
-                if name is not None:
-                    yield *name, derive(facts)
-                name, facts = (book, workload), []
-            data = decode_data(type_, body)
-            assert isinstance(data, WorkloadFact)  # noqa: S101 - rows with a workload are such facts
-            facts.append(Known(data, seconds(effective_at), source, bytes(digest)))
-    if name is not None:
-        yield *name, derive(facts)
+        for i in intervals(list(facts))
+    ]
 
 
-def _commands(reader: Reader, calendar: Calendar) -> Iterator[tuple[str, Posting]]:
-    rows = driver(reader).execute(
-        "SELECT book, type, body::text FROM ledger.journal WHERE workload IS NULL AND book IS NOT NULL"
-        " AND type IN ('budget.granted', 'period.opened')"
-    )
-    for book, type_, body in rows.fetchall():
-        for posting in postings_of(decode_data(type_, body), calendar):
-            yield book, posting
+def _command_rows(book: str, command: projections.Journalled) -> Iterator[tuple[str, tuple[object, ...]]]:
+    seq, at_s, fact = command
+    if isinstance(fact, budget.AccountCreated) and book == ORG_BOOK:
+        yield "account", (fact.account, fact.account, seq)
+    elif isinstance(fact, budget.ShareSet):
+        yield "share", (fact.account, instant(at_s), fact.share, seq)
+    elif isinstance(fact, budget.OrganisationSet):
+        yield "organisation", (seq, fact.timezone, fact.period)
+    elif isinstance(fact, budget.PeriodOpened):
+        yield "period", (book, fact.period, seq, fact.installed_gpu_ms)
+
+
+def _first_of_each(kind: str, lines: list[str]) -> list[str]:
+    """An account is created once and a period opened once: what names it again later adds nothing."""
+    names = {"account": 1, "period": 2}.get(kind)
+    if names is None:
+        return lines
+    first: dict[str, str] = {}
+    for line in lines:
+        first.setdefault("\t".join(line.split("\t")[:names]), line)
+    return list(first.values())
 
 
 def _fold(net: dict[Net, int], book: str, p: Posting) -> None:
+    run = f"{p.workload}/{p.run}" if p.run else ""
     for side, sign in ((p.debit, -1), (p.credit, 1)):
-        key = (
-            book,
-            p.commodity,
-            side.pot,
-            side.account,
-            side.period,
-            p.code,
-            f"{p.workload}/{p.run}" if p.run else "",
-            p.day.isoformat(),
-        )
+        key = (book, p.commodity, side.pot, side.account, side.period, p.code, run, p.day.isoformat())
         net[key] += sign * p.amount
 
 
 def _stored_net(connection: Reader | Writer) -> dict[Net, int]:
     rows = driver(connection).execute(
-        """
-        SELECT book, commodity, pot, account, period, code, coalesce(workload || '/' || run, ''),
-               effective_on::text, sum(amount)::bigint
-        FROM (SELECT book, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period, code,
-                     workload, run, effective_on, -amount AS amount FROM ledger.postings
-              UNION ALL
-              SELECT book, commodity, credit_pot, credit_account, credit_period, code, workload, run, effective_on,
-                     amount
-              FROM ledger.postings) AS legs
-        GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
-        """
+        "SELECT book, commodity, pot, account, period, code, coalesce(workload || '/' || run, ''),"
+        f" effective_on::text, sum(amount)::bigint FROM ({_LEGS}) AS legs GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"
     )
     return {tuple(key): amount for *key, amount in rows}
 
 
 def _net_lines(net: dict[Net, int]) -> Iterator[str]:
-    return ("\t".join((*key, str(amount))) for key, amount in net.items() if amount)
+    return (_line((*key, amount)) for key, amount in net.items() if amount)
 
 
 def _balance_lines(net: dict[Net, int]) -> Iterator[str]:
@@ -173,35 +217,14 @@ def _balance_lines(net: dict[Net, int]) -> Iterator[str]:
     return _net_lines(sums)
 
 
-def _stored_balances(reader: Reader) -> Iterator[str]:
-    rows = driver(reader).execute(
-        "SELECT book, commodity, pot, account, period, code, amount FROM ledger.balances WHERE amount <> 0"
-    )
-    return ("\t".join(map(str, row)) for row in rows.fetchall())
-
-
-def _stored_runs(connection: Reader | Writer) -> Iterator[str]:
-    rows = driver(connection).execute(
-        "SELECT book, workload, run, from_at, to_at, account, class, gpus_milli FROM ledger.segments"
-        " WHERE until_seq IS NULL"
-    )
-    for book, workload, run, from_at, to_at, *rest in rows.fetchall():
-        yield _run_line(
-            book, workload, run, seconds(from_at), None if to_at is None else seconds(to_at), *rest
-        )
-
-
-def _run_columns(s: Segment) -> tuple[object, ...]:
-    return (s.workload, s.run, s.from_s, s.to_s, s.account, s.klass, s.gpus_milli)
-
-
-def _run_line(book: str, *columns: object) -> str:
-    return "\t".join(map(str, (book, *columns)))
+def _line(columns: Iterable[object]) -> str:
+    return "\t".join(str(seconds(c)) if isinstance(c, dt.datetime) else str(c) for c in columns)
 
 
 def _compare(what: str, wanted: Iterable[str], stored: Iterable[str]) -> Iterator[str]:
-    wanted, stored = set(wanted), set(stored)
-    for line in sorted(wanted - stored)[:20]:
+    """Compare as multisets: a row that stands twice counts twice in every report."""
+    want, have = Counter(wanted), Counter(stored)
+    for line in sorted((want - have).elements())[:_SHOWN]:
         yield f"{what} missing: {line}"
-    for line in sorted(stored - wanted)[:20]:
+    for line in sorted((have - want).elements())[:_SHOWN]:
         yield f"{what} not in the journal: {line}"

@@ -3,11 +3,15 @@
 Everything comes from segments, waits and hosts - from the ledger, never from samples.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.workload import Submitted
 from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.ledger import store
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.facts import Known, winner
 
 
 class WindowUse(NamedTuple):
@@ -96,21 +100,38 @@ def capacity(reader: Reader, cluster: str, start_s: int, end_s: int) -> Capacity
 
 def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
     """Return the runs that occupy GPUs at the instant, with the minimum runtime that was asked for."""
-    rows = driver(reader).execute(
-        """
-        SELECT s.workload, s.run, s.account, s.class, s.gpus_milli, extract(epoch FROM s.from_at)::bigint,
-               (j.body->>'minimum_runtime_s')::bigint
+    rows = (
+        driver(reader)
+        .execute(
+            """
+        SELECT workload, run, account, class, gpus_milli,
+               -- A run is as old as its first segment: a resize or a change of class does not begin it anew.
+               (SELECT extract(epoch FROM min(f.from_at))::bigint FROM ledger.segments AS f
+                WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run AND f.until_seq IS NULL)
         FROM ledger.segments AS s
-        LEFT JOIN LATERAL (SELECT body FROM ledger.journal AS j
-                           WHERE j.book = s.book AND j.workload = s.workload AND j.type = 'workload.submitted'
-                           ORDER BY j.effective_at DESC, j.digest DESC LIMIT 1) AS j ON true
-        WHERE s.book = %(book)s AND s.until_seq IS NULL
-          AND s.from_at <= to_timestamp(%(at)s) AND (s.to_at IS NULL OR s.to_at > to_timestamp(%(at)s))
-        ORDER BY s.workload, s.run
+        WHERE book = %(book)s AND until_seq IS NULL
+          AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
+        ORDER BY workload, run
         """,
-        {"book": cluster, "at": at_s},
+            {"book": cluster, "at": at_s},
+        )
+        .fetchall()
     )
-    return [Running(*row) for row in rows]
+    asked = _minimum_runtimes(reader, cluster, sorted({row[0] for row in rows}))
+    return [Running._make((*row, asked.get(row[0]))) for row in rows]
+
+
+def _minimum_runtimes(reader: Reader, cluster: str, workloads: Sequence[str]) -> dict[str, int | None]:
+    """Return what each workload asked for, as the submission that counts says."""
+    submitted: dict[str, list[Known]] = {}
+    for name, known in store.facts_of(reader, cluster, workloads):
+        if isinstance(known.data, Submitted):
+            submitted.setdefault(name, []).append(known)
+    return {
+        name: asked.data.minimum_runtime_s
+        for name, candidates in submitted.items()
+        if (asked := winner(candidates)) is not None and isinstance(asked.data, Submitted)
+    }
 
 
 def pending(reader: Reader, cluster: str, at_s: int) -> list[Pending]:

@@ -1,8 +1,9 @@
 """GPU-time used, by whatever people ask: account, month, day, user, class, cluster, host, model.
 
-Physical, both classes. Closed segments count whole within the window; an open run counts up to the
-report's end as *provisional*. ``used`` is the part that the gpu_util rung saw working; ``coverage``
-the part of the assigned time that was sampled at all (law 10: missing is unknown, never zero).
+Physical, both classes. Closed segments count within the window; the open remainder of runs that go on
+counts up to the report's end, and as *provisional* only. ``used`` is the part that the gpu_util rung saw
+working; ``coverage`` the part of the assigned time, open runs included, that was sampled at all (law 10:
+missing is unknown, never zero).
 """
 
 import datetime as dt
@@ -16,7 +17,7 @@ from gpuledger.database.engine import Reader
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import instant
+from gpuledger.kernel.clock import instant, seconds
 from gpuledger.ledger import queries
 from gpuledger.ledger.copying import driver
 
@@ -58,10 +59,11 @@ class UsageQuery:
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """One key's GPU-time."""
+    """One key's GPU-time; that of open runs is in ``provisional_gpu_ms`` alone."""
 
     key: str
     gpu_ms: int
+    provisional_gpu_ms: int
     used_gpu_ms: int | None
     coverage: Decimal | None
 
@@ -84,6 +86,7 @@ class UsageReport:
                     "key": row.key,
                     "gpu_ms": row.gpu_ms,
                     "gpu_hours": str(gpu_hours(row.gpu_ms)),
+                    "provisional_gpu_ms": row.provisional_gpu_ms,
                     "used_gpu_ms": row.used_gpu_ms,
                     "coverage": None if row.coverage is None else str(row.coverage),
                 }
@@ -109,17 +112,17 @@ def usage(
         default_calendar: Cuts months and days before the organisation has set its zone.
     """
     as_of = query.as_of or instant(now_s)
-    end_s = min(query.to_s if query.to_s is not None else now_s, now_s, int(as_of.timestamp()) + 1)
+    end_s = min(query.to_s if query.to_s is not None else now_s, now_s, seconds(as_of))
     calendar = queries.calendar(reader, default_calendar or Calendar())
     pieces = _pieces(reader, query, end_s, calendar)
     used = _used(reader, query, end_s, calendar)
     rows = []
     for key in sorted(pieces):
-        gpu_ms, *_ = pieces[key]
+        gpu_ms, provisional, _ = pieces[key]
         sampled, upms = used.get(key, (0, 0))
         # gpu_ms x parts per million, to the nearest gpu_ms, half to even.
         amount = int((Decimal(upms) / 1_000_000).to_integral_value()) if sampled else None
-        rows.append(UsageRow(key, gpu_ms, amount, _coverage(sampled, gpu_ms)))
+        rows.append(UsageRow(key, gpu_ms, provisional, amount, _coverage(sampled, gpu_ms + provisional)))
     return UsageReport(
         rows=tuple(rows),
         total_gpu_ms=sum(p[0] for p in pieces.values()),
@@ -187,10 +190,11 @@ def _span(reader: Reader, query: UsageQuery, end_s: int) -> tuple[int, int]:
 def _pieces(
     reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar
 ) -> dict[str, tuple[int, int, int]]:
-    """Return key -> (gpu_ms, of it provisional, of it estimated)."""
-    cuts = [c for c in _cuts(query, _span(reader, query, end_s), calendar) if c[2] > c[1]]
-    if not cuts:
+    """Return key -> (gpu_ms of closed segments, provisional gpu_ms, estimated part of the first)."""
+    span = _span(reader, query, end_s)
+    if span[1] <= span[0]:
         return {}
+    cuts = [c for c in _cuts(query, span, calendar) if c[2] > c[1]]
     start_s, stop_s = max(cuts[0][1], query.from_s if query.from_s is not None else cuts[0][1]), end_s
     keys, starts, ends = (list(column) for column in zip(*cuts, strict=True))
     starts[0] = max(starts[0], start_s)
@@ -200,18 +204,23 @@ def _pieces(
     amount = "s.gpus_milli * (least(coalesce(s.to_s, c.end_s), c.end_s) - greatest(s.from_s, c.start_s))"
     sql = f"""
         WITH c AS (SELECT * FROM unnest(%(keys)s::text[], %(starts)s::bigint[], %(ends)s::bigint[])
-                        AS c (key, start_s, end_s)),
+                        WITH ORDINALITY AS c (key, start_s, end_s, n)),
              s AS (SELECT *, extract(epoch FROM from_at)::bigint AS from_s, extract(epoch FROM to_at)::bigint AS to_s
                    FROM ledger.segments AS s
                    WHERE (%(cluster)s::text IS NULL OR s.book = %(cluster)s) AND {as_of_sql})
         SELECT {"s.hosts" if per_host else _KEYS[query.by]} AS key,
-               sum({amount})::bigint,
+               coalesce(sum({amount}) FILTER (WHERE s.to_s IS NOT NULL), 0)::bigint,
                coalesce(sum({amount}) FILTER (WHERE s.to_s IS NULL), 0)::bigint,
-               coalesce(sum({amount}) FILTER (WHERE s.estimated), 0)::bigint
-        FROM s JOIN c ON s.from_s < c.end_s AND (s.to_s IS NULL OR s.to_s > c.start_s)
+               coalesce(sum({amount}) FILTER (WHERE s.to_s IS NOT NULL AND s.estimated), 0)::bigint
+        FROM s
+        -- The cuts that a segment touches are looked up; to try every day of decades takes minutes.
+        CROSS JOIN LATERAL generate_series(
+            greatest(1, width_bucket(s.from_s, %(starts)s::bigint[])),
+            width_bucket(least(coalesce(s.to_s, %(stop)s), %(stop)s) - 1, %(starts)s::bigint[])) AS touched (n)
+        JOIN c ON c.n = touched.n AND s.from_s < c.end_s AND (s.to_s IS NULL OR s.to_s > c.start_s)
         GROUP BY 1
     """
-    values = {"keys": keys, "starts": starts, "ends": ends, "cluster": query.cluster, **as_of_values}
+    values = {"keys": keys, "starts": starts, "ends": ends, "stop": ends[-1], "cluster": query.cluster, **as_of_values}
     rows = driver(reader).execute(sql, values).fetchall()
     return _by_host(rows) if per_host else {key: (a, b, c) for key, a, b, c in rows}
 
@@ -247,11 +256,12 @@ def _used(reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar) -> 
         key = f"to_char(b.bucket_at AT TIME ZONE %(timezone)s, '{form}')"
     else:
         key = _KEYS[query.by]
+    as_of_sql, as_of_values = _in_force(reader, query)
     sql = f"""
         SELECT {key} AS key, sum(b.sampled_gpu_ms)::bigint, sum(b.used_gpu_upms)::numeric
         FROM telemetry.buckets AS b
         JOIN LATERAL (SELECT s.* FROM ledger.segments AS s
-                      WHERE s.book = b.book AND s.workload = b.workload AND s.run = b.run AND s.until_seq IS NULL
+                      WHERE s.book = b.book AND s.workload = b.workload AND s.run = b.run AND {as_of_sql}
                         AND s.from_at < b.bucket_at + interval '5 minutes'
                       ORDER BY s.from_at DESC LIMIT 1) AS s ON true
         WHERE b.rung = %(rung)s AND (%(cluster)s::text IS NULL OR b.book = %(cluster)s)
@@ -261,6 +271,7 @@ def _used(reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar) -> 
     start = query.from_s if query.from_s is not None else 0
     values = {
         "rung": RUNG, "cluster": query.cluster, "start": start, "end": end_s, "timezone": calendar.timezone,
+        **as_of_values,
     }  # fmt: skip
     rows = driver(reader).execute(sql, values).fetchall()
     return {key: (sampled, int(used)) for key, sampled, used in rows}

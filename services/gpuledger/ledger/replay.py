@@ -1,0 +1,106 @@
+"""The journal read back in sequence, and what followed from it at each row.
+
+Everything that is not journal or posting can be made again from here, its earlier versions included,
+so that a report as of an earlier sequence says the same after a rebuild as before.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple, TypeVar
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.envelope import decode_data
+from gpuledger.kernel.clock import seconds
+from gpuledger.ledger.copying import driver
+from gpuledger.ledger.facts import Known
+from gpuledger.ledger.inventory import HostFact
+from gpuledger.ledger.projections import Journalled
+from gpuledger.ledger.segments import Segment, Wait, derive
+
+Told = TypeVar("Told")
+Item = TypeVar("Item", bound=Hashable)
+
+
+class WorkloadFacts(NamedTuple):
+    """All facts about one workload, each with its sequence, in sequence."""
+
+    book: str
+    workload: str
+    facts: list[tuple[int, Known]]
+
+
+class HostFacts(NamedTuple):
+    """All facts about one host, each with its sequence, in sequence."""
+
+    book: str
+    host: str
+    facts: list[tuple[int, HostFact]]
+
+
+def versions(
+    facts: Iterable[tuple[int, Told]], follows: Callable[[Sequence[Told]], Iterable[Item]]
+) -> list[tuple[Item, int, int | None]]:
+    """Return everything that ever followed from the facts: (item, since sequence, until sequence).
+
+    Args:
+        facts: (sequence, fact), in sequence.
+        follows: What follows from the facts known so far; must not keep the list.
+    """
+    known: list[Told] = []
+    current: dict[Item, int] = {}
+    past: list[tuple[Item, int, int | None]] = []
+    for seq, fact in facts:
+        known.append(fact)
+        now = dict.fromkeys(follows(known), seq)
+        past += [(item, since, seq) for item, since in current.items() if item not in now]
+        current = {item: current.get(item, seq) for item in now}
+    return past + [(item, since, None) for item, since in current.items()]
+
+
+def history_items(known: Sequence[Known]) -> list[Segment | Wait]:
+    """Return the segments and waits that follow from the facts, for ``versions``."""
+    history = derive(known)
+    return [*history.segments, *history.waits]
+
+
+def iter_workloads(connection: Reader | Writer) -> Iterator[WorkloadFacts]:
+    """Yield the facts of every workload, ordered by book and workload."""
+    with driver(connection).cursor(name="replay_workloads") as cursor:
+        cursor.itersize = 5000
+        cursor.execute(
+            "SELECT book, workload, seq, type, body::text, effective_at, source, digest FROM ledger.journal"
+            " WHERE workload IS NOT NULL ORDER BY book, workload, seq"
+        )
+        for (book, workload), rows in groupby(cursor, key=lambda row: row[:2]):
+            facts = [
+                (seq, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest)))
+                for _, _, seq, type_, body, effective_at, source, digest in rows
+            ]
+            yield WorkloadFacts(book, workload, facts)
+
+
+def iter_hosts(connection: Reader | Writer) -> Iterator[HostFacts]:
+    """Yield the facts of every host, ordered by book and host."""
+    rows = driver(connection).execute(
+        "SELECT book, body->>'host', seq, type, body::text, effective_at, source, digest FROM ledger.journal"
+        " WHERE workload IS NULL AND type LIKE 'host.%' ORDER BY 1, 2, 3"
+    )
+    for (book, host), group in groupby(rows.fetchall(), key=lambda row: row[:2]):
+        facts = [
+            (seq, HostFact.read(type_, body, seconds(effective_at), source, bytes(digest)))
+            for _, _, seq, type_, body, effective_at, source, digest in group
+        ]
+        yield HostFacts(book, host, facts)
+
+
+def commands(connection: Reader | Writer) -> list[tuple[str, Journalled]]:
+    """Return (book, fact) of what people and policy ordered: accounts, shares, grants, periods, zones."""
+    rows = driver(connection).execute(
+        "SELECT book, seq, type, body::text, effective_at FROM ledger.journal WHERE workload IS NULL"
+        " AND type IN ('account.created', 'budget.share_set', 'budget.granted', 'policy.changed', 'period.opened')"
+        " ORDER BY book, seq"
+    )
+    return [
+        (book, Journalled(seq, seconds(effective_at), decode_data(type_, body)))
+        for book, seq, type_, body, effective_at in rows.fetchall()
+    ]

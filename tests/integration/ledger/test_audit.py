@@ -1,0 +1,260 @@
+"""Laws 1 and 5: what was changed, taken away or switched off is found, and the first bad row named."""
+
+import itertools
+
+import pytest
+from tests.integration.ledger.books import (
+    GPU_HOUR,
+    HOUR,
+    Ledger,
+    ended,
+    granted,
+    run_of,
+    submitted,
+    tampering,
+    told,
+)
+
+from gpuledger.database.engine import Reader, reading
+from gpuledger.ledger.audit import Audit, FirstBad, verify
+
+
+def audit(ledger: Ledger, *statements: str) -> Audit:
+    """Verify after a superuser ran the statements, which are taken back."""
+    with ledger.trial(*statements) as connection:
+        return verify(Reader(connection))
+
+
+def first_bad(ledger: Ledger, *statements: str, book: str = "alpha") -> FirstBad:
+    (fault,) = [b.first_bad for b in audit(ledger, *statements).books if b.book == book]
+    assert fault is not None
+    return fault
+
+
+@pytest.fixture(scope="module")
+def booked(shared_ledger: Ledger) -> Ledger:
+    """Eight rows in ``alpha`` (row 6 has postings, row 7 extra keys, row 8 corrects) and two in ``beta``."""
+    ledger = shared_ledger
+    ledger.append(told(0, granted("org/vision", "1970-01", GPU_HOUR)), told(0, submitted("w0")))
+    ledger.append(told(0, submitted("w9")), *run_of(0, HOUR))
+    ledger.append(told(5, submitted("w2"), comment="text"))
+    ledger.append(told(1800, ended(), source="reconcile/x"))
+    ledger.append(told(0, submitted(cluster="beta")), told(1, submitted("w2", cluster="beta")))
+    return ledger
+
+
+def test_an_untouched_ledger_verifies_under_the_published_keys(booked: Ledger) -> None:
+    found = audit(booked)
+    heads = dict(booked.rows("SELECT book, encode(head, 'hex') FROM ledger.books"))
+    assert found.as_json() == {
+        "ok": True,
+        "books": [
+            {"book": "alpha", "rows": 8, "head": heads["alpha"], "first_bad": None},
+            {"book": "beta", "rows": 2, "head": heads["beta"], "first_bad": None},
+        ],
+        "faults": [],
+    }
+
+
+FLIP = {
+    "bytea": "set_byte({c}, 3, get_byte({c}, 3) # 1)",
+    "text": "overlay({c} placing chr(ascii({c}) # 1) from 1 for 1)",
+    "json": "replace({c}::text, 'alpha', 'blpha')::json",
+    "timestamp with time zone": "{c} + interval '1 microsecond'",
+    "bigint": "{c} # 1",
+    "integer": "{c} # 64",
+    "date": "{c} + 1",
+}
+
+JOURNAL = {
+    "recorded_at": "timestamp with time zone", "effective_at": "timestamp with time zone", "type": "text",
+    "source": "text", "event_id": "text", "digest": "bytea", "workload": "text", "run": "text", "body": "json",
+    "row_hash": "bytea", "book": "text",
+}  # fmt: skip
+POSTINGS = {
+    "n": "integer", "code": "text", "commodity": "text", "amount": "bigint", "debit_pot": "text",
+    "debit_account": "text", "debit_period": "text", "credit_pot": "text", "credit_account": "text",
+    "credit_period": "text", "workload": "text", "run": "text", "effective_on": "date", "book": "text",
+}  # fmt: skip
+
+
+def test_the_columns_tried_below_are_all_there_are(booked: Ledger) -> None:
+    columns = booked.rows(
+        "SELECT table_name, column_name FROM information_schema.columns"
+        " WHERE table_schema = 'ledger' AND table_name IN ('journal', 'postings')"
+    )
+    tried = {("journal", name) for name in (*JOURNAL, "seq", "extra_ref")}
+    tried |= {("postings", name) for name in (*POSTINGS, "seq", "reverses_seq", "reason")}
+    assert tried == set(columns)
+
+
+@pytest.mark.parametrize(("column", "kind"), JOURNAL.items())
+def test_a_flipped_byte_in_any_column_of_the_journal_is_found_at_its_row(
+    booked: Ledger, column: str, kind: str
+) -> None:
+    flipped = FLIP[kind].format(c=column)
+    flip = f"UPDATE ledger.journal SET {column} = {flipped} WHERE book = 'alpha' AND seq = 5"
+    assert first_bad(booked, *tampering("journal", flip)).seq == 5
+    assert not audit(booked, *tampering("journal", flip)).ok
+
+
+@pytest.mark.parametrize(("column", "kind"), POSTINGS.items())
+def test_a_flipped_byte_in_any_column_of_a_posting_is_found_at_its_row(
+    booked: Ledger, column: str, kind: str
+) -> None:
+    flipped = FLIP[kind].format(c=column)
+    flip = f"UPDATE ledger.postings SET {column} = {flipped} WHERE book = 'alpha' AND seq = 6 AND n = 1"
+    assert first_bad(booked, *tampering("postings", flip)).seq == 6
+
+
+@pytest.mark.parametrize(
+    ("table", "statement", "seq"),
+    [
+        ("journal", "UPDATE ledger.journal SET extra_ref = set_byte(extra_ref, 0, get_byte(extra_ref, 0) # 1)"
+                    " WHERE extra_ref IS NOT NULL", 7),
+        ("journal", "UPDATE ledger.journal SET extra_ref = NULL WHERE extra_ref IS NOT NULL", 7),
+        ("journal", "UPDATE ledger.journal SET seq = 99 WHERE book = 'alpha' AND seq = 4", 4),
+        ("journal", "UPDATE ledger.journal SET recorded_at = 'infinity' WHERE book = 'alpha' AND seq = 4", 4),
+        ("journal", "UPDATE ledger.journal SET effective_at = '4000-01-01 BC' WHERE book = 'alpha' AND seq = 4", 4),
+        ("postings", "UPDATE ledger.postings SET effective_on = 'infinity' WHERE seq = 6", 6),
+        ("postings", "UPDATE ledger.postings SET reverses_seq = 5 WHERE reverses_seq IS NOT NULL", 8),
+        ("postings", "UPDATE ledger.postings SET reason = 'oversight' WHERE reason IS NOT NULL", 8),
+        ("postings", "UPDATE ledger.postings SET seq = 7 WHERE seq = 6", 6),
+        ("postings", "UPDATE ledger.postings SET seq = 3 WHERE seq = 6", 3),
+        ("postings", "DELETE FROM ledger.postings WHERE seq = 6 AND n = 2", 6),
+        ("postings", "DELETE FROM ledger.postings WHERE seq = 8", 8),
+        ("postings", "INSERT INTO ledger.postings SELECT book, 2, n, code, commodity, amount, debit_pot, debit_account,"
+                     " debit_period, credit_pot, credit_account, credit_period, workload, run, effective_on, NULL, NULL"
+                     " FROM ledger.postings WHERE seq = 6", 2),
+        ("postings", "INSERT INTO ledger.postings SELECT book, 77, n, code, commodity, amount, debit_pot, debit_account,"
+                     " debit_period, credit_pot, credit_account, credit_period, workload, run, effective_on, NULL, NULL"
+                     " FROM ledger.postings WHERE seq = 6", 77),
+    ],
+)  # fmt: skip
+def test_other_changes_of_history_are_found_at_the_first_row_they_touch(
+    booked: Ledger, table: str, statement: str, seq: int
+) -> None:
+    assert first_bad(booked, *tampering(table, statement)).seq == seq
+
+
+def test_the_first_of_several_bad_rows_is_named(booked: Ledger) -> None:
+    change = "UPDATE ledger.journal SET source = 'x' WHERE book = 'alpha' AND seq IN (3, 6, 8)"
+    assert first_bad(booked, *tampering("journal", change)).seq == 3
+
+
+def test_a_row_cut_out_of_the_middle_leaves_a_gap_that_is_named(booked: Ledger) -> None:
+    cut = "DELETE FROM ledger.journal WHERE book = 'alpha' AND seq = 4"
+    fault = first_bad(booked, *tampering("journal", cut))
+    assert (fault.seq, "sequence 4 is missing" in fault.what) == (4, True)
+
+
+def test_a_row_cut_out_and_the_rest_moved_up_is_found_where_it_was(booked: Ledger) -> None:
+    cut = "DELETE FROM ledger.journal WHERE book = 'alpha' AND seq = 3"
+    moved = [
+        f"UPDATE ledger.journal SET seq = {n - 1} WHERE book = 'alpha' AND seq = {n}" for n in range(4, 9)
+    ]
+    assert first_bad(booked, *tampering("journal", cut, *moved)).seq == 3
+
+
+@pytest.mark.parametrize("postings_too", [True, False])
+def test_a_deleted_tail_no_longer_ends_at_the_head_and_the_next_book_is_still_read(
+    booked: Ledger, *, postings_too: bool
+) -> None:
+    cuts = tampering("journal", "DELETE FROM ledger.journal WHERE book = 'alpha' AND seq > 6")
+    if postings_too:
+        cuts += tampering("postings", "DELETE FROM ledger.postings WHERE book = 'alpha' AND seq > 6")
+    assert first_bad(booked, *cuts).seq == (6 if postings_too else 8)
+    (beta,) = [b for b in audit(booked, *cuts).books if b.book == "beta"]
+    assert (beta.rows, beta.first_bad) == (2, None)
+
+
+def test_a_book_taken_away_whole_is_found(booked: Ledger) -> None:
+    cut = "DELETE FROM ledger.journal WHERE book = 'beta'"
+    assert first_bad(booked, *tampering("journal", cut), book="beta").seq == 0
+
+
+def test_a_head_that_was_changed_is_found(booked: Ledger) -> None:
+    change = "UPDATE ledger.books SET head = set_byte(head, 0, get_byte(head, 0) # 1) WHERE book = 'beta'"
+    assert first_bad(booked, change, book="beta").seq == 2
+
+
+@pytest.mark.parametrize("table", ["journal", "postings"])
+def test_rows_of_a_book_that_never_was_are_found(booked: Ledger, table: str) -> None:
+    columns = [name for (name,) in booked.rows(
+        f"SELECT column_name FROM information_schema.columns WHERE table_schema = 'ledger' AND table_name = '{table}'"
+        " AND column_name <> 'book'")]  # fmt: skip
+    names = ", ".join(columns)
+    ghost = f"INSERT INTO ledger.{table} (book, {names}) SELECT 'ghost', {names} FROM ledger.{table} LIMIT 1"
+    assert "no head" in first_bad(booked, ghost, book="ghost").what
+
+
+def test_a_balance_that_is_not_the_fold_of_its_postings_is_named_with_both_amounts(booked: Ledger) -> None:
+    change = "UPDATE ledger.balances SET amount = 7 WHERE pot = 'spent' AND commodity = 'gpu_ms'"
+    fault = first_bad(booked, change)
+    assert fault.seq is None
+    assert fault.told() == (
+        f"balance org/vision spent charge 1970-01 (gpu_ms) is 7, its postings sum to {4 * GPU_HOUR}"
+    )
+
+
+TRIGGERS = list(itertools.product(("journal", "postings"), ("append_only_rows", "append_only_table")))
+
+
+@pytest.mark.parametrize(("table", "trigger"), TRIGGERS)
+def test_a_guard_that_is_gone_off_or_replaced_is_listed(booked: Ledger, table: str, trigger: str) -> None:
+    name = f"trigger {trigger} on ledger.{table}"
+    for switch in ("ENABLE", "DISABLE", "ENABLE REPLICA"):
+        faults = audit(booked, f"ALTER TABLE ledger.{table} {switch} TRIGGER {trigger}").faults
+        assert faults == (f"{name} is not ENABLE ALWAYS",)
+    drop = f"DROP TRIGGER {trigger} ON ledger.{table}"
+    assert audit(booked, drop).faults == (f"{name} is missing",)
+    other = (
+        f"CREATE TRIGGER {trigger} BEFORE INSERT ON ledger.{table} EXECUTE FUNCTION ledger.refuse_change()",
+        f"ALTER TABLE ledger.{table} ENABLE ALWAYS TRIGGER {trigger}",
+    )
+    faults = audit(booked, drop, *other).faults
+    assert [fault.partition(":")[0] for fault in faults] == [f"{name} does something else"]
+
+
+def test_a_guard_whose_function_no_longer_refuses_is_listed(booked: Ledger) -> None:
+    replaced = (
+        "CREATE OR REPLACE FUNCTION ledger.refuse_change() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN RETURN NEW; END'"
+    )
+    assert audit(booked, replaced).faults == ("function ledger.refuse_change() does not refuse",)
+
+
+@pytest.mark.parametrize(
+    ("grant", "fault"),
+    [
+        ("UPDATE ON ledger.journal TO gpuledger_writer", "the writer role holds UPDATE on ledger.journal"),
+        (
+            "UPDATE (amount) ON ledger.postings TO gpuledger_writer",
+            "the writer role holds UPDATE on ledger.postings",
+        ),
+        ("DELETE ON ledger.postings TO PUBLIC", "the writer role holds DELETE on ledger.postings"),
+        (
+            "TRUNCATE ON ledger.journal TO gpuledger_writer",
+            "the writer role holds TRUNCATE on ledger.journal",
+        ),
+    ],
+)
+def test_a_right_that_the_writer_must_not_hold_is_listed(booked: Ledger, grant: str, fault: str) -> None:
+    found = audit(booked, f"GRANT {grant}")
+    assert (found.faults, found.ok) == ((fault,), False)
+
+
+def test_a_book_is_verified_as_one_snapshot_while_others_write(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, HOUR))
+    with reading(ledger.engine) as reader:
+        reader.exec_driver_sql("SELECT 1")  # the snapshot is taken here
+        ledger.append(told(99, submitted("w77")))
+        assert [(b.rows, b.first_bad) for b in verify(reader).books] == [(3, None)]
+
+
+def test_a_fault_names_its_row_to_programs_and_to_people(booked: Ledger) -> None:
+    change = tampering("journal", "UPDATE ledger.journal SET source = 'x' WHERE book = 'beta' AND seq = 2")
+    document = audit(booked, *change).as_json()
+    assert document["ok"] is False
+    assert document["books"][1]["first_bad"]["seq"] == 2
+    assert first_bad(booked, *change, book="beta").told().startswith("row 2: ")
