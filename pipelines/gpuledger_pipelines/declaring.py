@@ -1,16 +1,17 @@
-"""How an asset of the warehouse and the gate behind it are declared, so that all of them are alike."""
+"""How a table of the warehouse is declared as an asset with a gate behind it, so that all of them are alike."""
 
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 
 import dagster as dg
 
-from gpuledger_pipelines.gate import Expect, Gate
-from gpuledger_pipelines.partitions import DAY_AND_CLUSTER, span_of
-from gpuledger_pipelines.resources import Warehouse
+from gpuledger_pipelines.gate import Gate, Verdict
+from gpuledger_pipelines.partitions import DAY_AND_CLUSTER, Span, span_of
+from gpuledger_pipelines.resources import PROGRESS, Rewriting, Warehouse
 
-BUCKETS = "bucket_at >= to_timestamp(:from_s) AND bucket_at < to_timestamp(:to_s)"
-HOURS = "hour_at >= to_timestamp(:from_s) AND hour_at < to_timestamp(:to_s)"
+SUITE = "suite"
+"""Name of the check behind each table."""
 
 LEDGER_VIEWS = {
     "segments": "who held how many GPUs, from when to when",
@@ -22,7 +23,8 @@ LEDGER_VIEWS = {
     "buckets": "samples of utilisation in buckets of five minutes",
 }
 
-Compute = Callable[..., dg.MaterializeResult[None]]
+Restate = Callable[[Rewriting, Span], int]
+"""Takes the span's rows out of a table, puts them in anew, and returns how many it put in."""
 
 
 def ledger_specs() -> list[dg.AssetSpec]:
@@ -34,53 +36,64 @@ def ledger_specs() -> list[dg.AssetSpec]:
 
 
 def warehouse_asset(
-    *, group: str, deps: Sequence[dg.AssetsDefinition] = (), ledger: Iterable[str] = ()
-) -> Callable[[Compute], dg.AssetsDefinition]:
+    *, group: str, gate: Gate, deps: Sequence[dg.AssetsDefinition] = (), ledger: Iterable[str] = ()
+) -> Callable[[Restate], dg.AssetsDefinition]:
     """Declare a table of the warehouse as an asset of the function's name.
+
+    The gate is a blocking check of the same step: what depends on the table waits for it, and stops when it
+    fails. (As a step of its own a check reads the keys of every partition there is, which takes seconds.)
 
     Args:
         group: The subject it belongs to.
+        gate: What must hold of the rows.
         deps: The tables that it is computed from.
         ledger: The read views of the ledger that it is computed from.
     """
     views = [dg.AssetKey(["ledger_read", name]) for name in ledger]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)  # single-run backfills are a stable need of ours
-        return dg.asset(
-            partitions_def=DAY_AND_CLUSTER,
-            # Hundreds of days are one run, and one statement per table.
-            backfill_policy=dg.BackfillPolicy.single_run(),
-            group_name=group,
-            deps=[*deps, *views],
-            kinds={"postgres"},
-        )
+
+    def declare(restate: Restate) -> dg.AssetsDefinition:
+        name = restate.__name__
+
+        def compute(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult:  # type: ignore[type-arg] # Dagster compares the annotation with the bare class
+            span = span_of(context)
+            rows = _restated(warehouse, name, span, restate)
+            verdict = gate.run(warehouse.engine(), span)
+            return dg.MaterializeResult(metadata={"rows": rows}, check_results=[_result(verdict)])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dg.BetaWarning)  # says that backfill_policy may change
+            return dg.asset(
+                name=name,
+                description=restate.__doc__,
+                partitions_def=DAY_AND_CLUSTER,
+                # Hundreds of days are one run, and one statement per table.
+                backfill_policy=dg.BackfillPolicy.single_run(),
+                group_name=group,
+                deps=[*deps, *views],
+                kinds={"postgres"},
+                check_specs=[dg.AssetCheckSpec(SUITE, asset=name, blocking=True, description=gate.__doc__)],
+            )(compute)
+
+    return declare
 
 
-def gate(
-    asset: dg.AssetsDefinition, *, key: Sequence[str], where: str, expect: Expect
-) -> dg.AssetChecksDefinition:
-    """Declare the gate behind a table: what depends on the table waits for it, and stops when it fails.
+def _restated(warehouse: Warehouse, table: str, span: Span, restate: Restate) -> int:
+    started = time.perf_counter()
+    with warehouse.writing(table) as rewriting:
+        rows = restate(rewriting, span)
+    elapsed_s = time.perf_counter() - started
+    PROGRESS.info("%s: %s: %s rows in %.1f s", span.cluster, table, f"{rows:,}", elapsed_s)
+    return rows
 
-    Args:
-        asset: The table.
-        key: The columns that name a row to a person.
-        where: Which rows the run restated.
-        expect: What must hold of them.
-    """
-    table = asset.key.path[-1]
-    description = f"Great Expectations suite of warehouse.{table}"
 
-    @dg.asset_check(asset=asset, name="suite", blocking=True, description=description)
-    def check(context: dg.AssetCheckExecutionContext, warehouse: Warehouse) -> dg.AssetCheckResult:
-        verdict = Gate(table, tuple(key), where, expect).run(warehouse.engine(), span_of(context))
-        return dg.AssetCheckResult(
-            passed=verdict.passed,
-            severity=dg.AssetCheckSeverity.WARN if verdict.outdated else dg.AssetCheckSeverity.ERROR,
-            description=verdict.summary,
-            metadata={
-                "expectations": verdict.expectation_count,
-                **{f.expectation: dg.MetadataValue.md(f.as_markdown()) for f in verdict.findings},
-            },
-        )
-
-    return check
+def _result(verdict: Verdict) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        check_name=SUITE,
+        passed=verdict.passed,
+        severity=dg.AssetCheckSeverity.WARN if verdict.outdated else dg.AssetCheckSeverity.ERROR,
+        description=verdict.summary,
+        metadata={
+            "expectations": verdict.expectation_count,
+            **{f.expectation: dg.MetadataValue.md(f.as_markdown()) for f in verdict.findings},
+        },
+    )

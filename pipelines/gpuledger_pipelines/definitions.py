@@ -4,18 +4,13 @@ import dagster as dg
 
 from gpuledger_pipelines.declaring import ledger_specs
 from gpuledger_pipelines.defs.budget import assets as budget
-from gpuledger_pipelines.defs.budget import checks as budget_checks
 from gpuledger_pipelines.defs.layers import assets as layers
-from gpuledger_pipelines.defs.layers import checks as layers_checks
 from gpuledger_pipelines.defs.owed import assets as owed
-from gpuledger_pipelines.defs.owed import checks as owed_checks
 from gpuledger_pipelines.defs.usage import assets as usage
-from gpuledger_pipelines.defs.usage import checks as usage_checks
 from gpuledger_pipelines.resources import URL_VARIABLE, Warehouse
 from gpuledger_pipelines.schedules import ROLL_UP, hourly, nightly
 
 ASSETS = (*usage.ASSETS, *owed.ASSETS, *layers.ASSETS, *budget.ASSETS)
-CHECKS = (*usage_checks.CHECKS, *owed_checks.CHECKS, *layers_checks.CHECKS, *budget_checks.CHECKS)
 
 roll_up = dg.define_asset_job(
     ROLL_UP,
@@ -25,7 +20,6 @@ roll_up = dg.define_asset_job(
 
 defs = dg.Definitions(
     assets=[*ledger_specs(), *ASSETS],
-    asset_checks=list(CHECKS),
     jobs=[roll_up],
     schedules=[hourly, nightly],
     resources={"warehouse": Warehouse(url=dg.EnvVar(URL_VARIABLE))},

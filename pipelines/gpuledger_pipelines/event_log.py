@@ -32,6 +32,7 @@ class BatchingSqliteEventLogStorage(SqliteEventLogStorage):
 
     def __init__(self, base_dir: str | None = None, inst_data: ConfigurableClassData | None = None) -> None:
         self._batch = threading.local()
+        self._seen: set[str] = set()
         # Whoever has this storage wants batches; Dagster reads the variable at each event.
         os.environ.setdefault(BATCH_VARIABLE, BATCH_SIZE)
         super().__init__(base_dir or str(Path(os.environ["DAGSTER_HOME"], "history", "runs")), inst_data)
@@ -45,6 +46,19 @@ class BatchingSqliteEventLogStorage(SqliteEventLogStorage):
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> Self:  # noqa: ANN401
         """Build the storage from ``dagster.yaml``."""
         return cls(inst_data=inst_data, **config_value)
+
+    def has_table(self, table_name: str) -> bool:
+        """Say whether a table exists; asked at every event, and tables do not go away."""
+        return table_name in self._seen or (super().has_table(table_name) and self._see(table_name))
+
+    def _see(self, name: str) -> bool:
+        self._seen.add(name)
+        return True
+
+    def _has_asset_key_col_on_connection(self, conn: sa.Connection, column_name: str) -> bool:
+        return column_name in self._seen or (
+            super()._has_asset_key_col_on_connection(conn, column_name) and self._see(column_name)
+        )
 
     def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
         """Store the events in order; each file is committed once, when all are in."""

@@ -18,9 +18,15 @@ from gpuledger_pipelines.resources import PROGRESS, calendar
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationValidationResult
-    from great_expectations.expectations import Expectation
+    from great_expectations.expectations.expectation import Expectation
 
     from gpuledger.kernel.calendar import Calendar
+
+BUCKETS = "bucket_at >= to_timestamp(:from_s) AND bucket_at < to_timestamp(:to_s)"
+HOURS = "hour_at >= to_timestamp(:from_s) AND hour_at < to_timestamp(:to_s)"
+DAYS = "day BETWEEN :first_day AND :last_day"
+PERIODS = "period BETWEEN :first_period AND :last_period"
+"""Which rows of a table a run restates: those that it deletes, and those that the gate looks at."""
 
 ROWS_SHOWN = 20
 """Failing rows that a finding names; the count beside them is whole."""
@@ -121,7 +127,8 @@ class Gate:
         started = time.perf_counter()
         with engine.connect() as connection:
             subject = Subject(span, calendar(connection))
-        query = f"SELECT * FROM warehouse.{self.table} WHERE {in_place(f'cluster = :cluster AND {self.where}', subject)}"
+        restated = in_place(f"cluster = :cluster AND {self.where}", subject)
+        query = f"SELECT * FROM warehouse.{self.table} WHERE {restated}"
         url = engine.url.render_as_string(hide_password=False)
         expectations = list(self.expect(subject))
         findings = tuple(validate(url, query, expectations, self.key))

@@ -1,7 +1,6 @@
 """The one resource: the database that holds both the ledger's read views and the warehouse."""
 
 import logging
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -14,7 +13,6 @@ from gpuledger.database.engine import make_engine
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Unavailable
 from gpuledger.settings import load
-from gpuledger_pipelines.partitions import Span
 from gpuledger_pipelines.statements import statement
 
 URL_VARIABLE = "GPULEDGER_DATABASE_URL"
@@ -34,6 +32,7 @@ class Warehouse(dg.ConfigurableResource):  # type: ignore[type-arg]
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["Warehouse"]:
         """Keep one engine for the length of a run."""
+        del context  # what Dagster calls it with
         engine = self.engine()
         try:
             yield self
@@ -55,11 +54,13 @@ class Warehouse(dg.ConfigurableResource):  # type: ignore[type-arg]
         """
         try:
             with self.engine().connect() as connection:
-                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                connection.execution_options(isolation_level="REPEATABLE READ")
                 with connection.begin():
                     # LOCK takes no snapshot, so the one that follows holds all that earlier writers committed.
                     connection.execute(sa.text(f"LOCK TABLE warehouse.{table} IN SHARE ROW EXCLUSIVE MODE"))
                     yield Rewriting(connection, table)
+                    # The gate reads the new rows at once, long before autovacuum has counted them.
+                    connection.execute(sa.text(f"ANALYZE warehouse.{table}"))
         except OperationalError as error:
             raise Unavailable(
                 f"the database cannot be used now: {error.orig}",
@@ -75,7 +76,7 @@ class Rewriting:
         self.table = table
 
     def delete(self, where: str, binds: Mapping[str, object]) -> int:
-        """Delete the rows of the span's cluster that match."""
+        """Delete the rows of ``:cluster`` that match; return how many."""
         return self._run(f"DELETE FROM warehouse.{self.table} WHERE cluster = :cluster AND {where}", binds)
 
     def insert(self, name: str, binds: Mapping[str, object]) -> int:
@@ -94,23 +95,3 @@ def calendar(connection: sa.Connection) -> Calendar:
     """Return the organisation's calendar: as the ledger has it, else as the settings say."""
     timezone = connection.execute(sa.text("SELECT timezone FROM ledger_read.organisation")).scalar()
     return load().calendar if timezone is None else Calendar(timezone)
-
-
-@contextmanager
-def restated(span: Span, table: str) -> Iterator["Tally"]:
-    """Time a restatement, and say on the progress log how many rows it wrote."""
-    tally, started = Tally(), time.perf_counter()
-    yield tally
-    elapsed_s = time.perf_counter() - started
-    PROGRESS.info("%s: %s: %s rows in %.1f s", span.cluster, table, f"{tally.rows:,}", elapsed_s)
-
-
-class Tally:
-    """Rows written so far."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-
-    def result(self) -> dg.MaterializeResult[None]:
-        """Return what Dagster records of the materialisation."""
-        return dg.MaterializeResult(metadata={"rows": dg.MetadataValue.int(self.rows)})

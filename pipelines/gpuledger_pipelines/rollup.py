@@ -25,8 +25,10 @@ from gpuledger_pipelines import home
 if TYPE_CHECKING:
     import sqlalchemy as sa
     from dagster import DagsterInstance, ExecuteInProcessResult
+    from dagster_shared.error import SerializableErrorInfo
 
 DONE, FAILED, BAD_USAGE, FOUND_PROBLEMS, TRY_LATER = 0, 1, 2, 3, 75
+_BY_WEIGHT = (DONE, FOUND_PROBLEMS, TRY_LATER, FAILED)
 GATE_ERROR = "DagsterAssetCheckFailedError"
 
 
@@ -42,7 +44,8 @@ class Summary:
         checks_passed: Gates that hold.
         checks_failed: Gates that do not; what depends on them was not computed.
         findings: What the failed gates say.
-        failed: Whether something else went wrong.
+        errors: What else went wrong.
+        try_later: Whether the database went away.
         run_id: The run in Dagster.
     """
 
@@ -53,7 +56,8 @@ class Summary:
     checks_passed: int = 0
     checks_failed: int = 0
     findings: list[str] = field(default_factory=list)
-    failed: bool = False
+    errors: list[str] = field(default_factory=list)
+    try_later: bool = False
     run_id: str = ""
 
     def as_json(self) -> dict[str, object]:
@@ -84,9 +88,16 @@ def main(arguments: Sequence[str] | None = None, clock: Clock | None = None) -> 
     except GpuledgerError as error:
         return _told(error, FAILED)
     print(json.dumps({"clusters": [s.as_json() for s in summaries]}, indent=None if options.json else 2))  # noqa: T201 - the summary is this command's output
-    if any(s.failed for s in summaries):
+    return max((status_of(summary) for summary in summaries), key=_BY_WEIGHT.index, default=DONE)
+
+
+def status_of(summary: Summary) -> int:
+    """Return the exit status that one cluster's roll-up deserves."""
+    if summary.try_later:
+        return TRY_LATER
+    if summary.errors:
         return FAILED
-    return FOUND_PROBLEMS if any(s.checks_failed for s in summaries) else DONE
+    return FOUND_PROBLEMS if summary.checks_failed else DONE
 
 
 def roll_up(options: argparse.Namespace, clock: Clock) -> list[Summary]:
@@ -116,9 +127,13 @@ def roll_up(options: argparse.Namespace, clock: Clock) -> list[Summary]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m gpuledger_pipelines.rollup", description=__doc__)
     day = dt.date.fromisoformat
-    parser.add_argument("--from", dest="first", type=day, metavar="YYYY-MM-DD", help="first day, the organisation's")
+    parser.add_argument(
+        "--from", dest="first", type=day, metavar="YYYY-MM-DD", help="first day, the organisation's"
+    )
     parser.add_argument("--to", dest="end", type=day, metavar="YYYY-MM-DD", help="the day after the last one")
-    parser.add_argument("--cluster", action="append", metavar="NAME", help="may be repeated; all unless given")
+    parser.add_argument(
+        "--cluster", action="append", metavar="NAME", help="may be repeated; all unless given"
+    )
     parser.add_argument("--json", action="store_true", help="the summary on one line")
     return parser
 
@@ -136,7 +151,9 @@ def _asked(url: str, options: argparse.Namespace, now_s: int) -> tuple[Calendar,
     finally:
         engine.dispose()
     if unknown := sorted(set(options.cluster or ()) - set(spans)):
-        raise Refused(f"cluster {unknown[0]!r} has no usage", hint=f"clusters with usage: {', '.join(spans) or 'none'}")
+        raise Refused(
+            f"cluster {unknown[0]!r} has no usage", hint=f"clusters with usage: {', '.join(spans) or 'none'}"
+        )
     asked = []
     for cluster in options.cluster or spans:
         from_s, to_s = spans[cluster]
@@ -176,7 +193,11 @@ def _run(instance: "DagsterInstance", calendar: Calendar, asked: Asked, now_s: i
     result = defs.resolve_job_def(ROLL_UP).execute_in_process(
         instance=instance,
         raise_on_error=False,
-        tags={**range_tags(asked.cluster, first, last), NOW_TAG: str(now_s), "gpuledger/cluster": asked.cluster},
+        tags={
+            **range_tags(asked.cluster, first, last),
+            NOW_TAG: str(now_s),
+            "gpuledger/cluster": asked.cluster,
+        },
         # Dagster tells the console every event; the progress log has what a person waits for.
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
     )
@@ -194,9 +215,20 @@ def _summary(asked: Asked, result: "ExecuteInProcessResult") -> Summary:
             continue
         summary.checks_failed += 1
         summary.findings.append(f"{evaluation.asset_key.path[-1]}: {evaluation.description}")
-    for event in result.get_failed_step_events() if hasattr(result, "get_failed_step_events") else ():
-        del event
+    for event in result.get_step_failure_events():
+        error = event.step_failure_data.error
+        if error is None or error.cls_name == GATE_ERROR:
+            continue
+        summary.errors.append(f"{event.step_key}: {(_root(error)).message.strip()}")
+        summary.try_later |= _root(error).cls_name == Unavailable.__name__
+    if not result.success and not summary.findings and not summary.errors:
+        summary.errors.append(f"the run {result.run_id} failed; Dagster's log of it says why")
     return summary
+
+
+def _root(error: "SerializableErrorInfo") -> "SerializableErrorInfo":
+    """Return what the step raised; Dagster wraps it once."""
+    return error.cause or error
 
 
 def _say(line: str) -> None:

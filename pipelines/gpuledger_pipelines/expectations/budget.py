@@ -6,7 +6,7 @@ from gpuledger_pipelines.expectations.shape import no_rows, shape
 from gpuledger_pipelines.gate import Subject, in_place
 
 if TYPE_CHECKING:
-    from great_expectations.expectations import Expectation
+    from great_expectations.expectations.expectation import Expectation
 
 KEY = ("cluster", "period", "account")
 POTS = (

@@ -7,7 +7,7 @@ from gpuledger_pipelines.expectations.shape import no_rows, shape
 from gpuledger_pipelines.gate import Subject, in_place
 
 if TYPE_CHECKING:
-    from great_expectations.expectations import Expectation
+    from great_expectations.expectations.expectation import Expectation
 
 CAPACITY_KEY = ("cluster", "bucket_at")
 CAPACITY = ("installed_gpu_ms", "unhealthy_gpu_ms", "unhealthy_occupied_gpu_ms", "maintenance_gpu_ms")

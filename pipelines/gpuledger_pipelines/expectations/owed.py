@@ -6,7 +6,7 @@ from gpuledger_pipelines.expectations.shape import no_rows, shape
 from gpuledger_pipelines.gate import Subject, in_place
 
 if TYPE_CHECKING:
-    from great_expectations.expectations import Expectation
+    from great_expectations.expectations.expectation import Expectation
 
 KEY = ("cluster", "hour_at", "account")
 AMOUNTS = ("entitlement_gpu_ms", "demand_gpu_ms", "owed_gpu_ms", "delivered_gpu_ms")
@@ -16,7 +16,8 @@ _AGAINST_CAPACITY = """
     FROM (SELECT hour_at, sum(entitlement_gpu_ms) AS entitlement_gpu_ms FROM batch GROUP BY 1) AS entitled
     LEFT JOIN (
         SELECT date_bin('1 hour', bucket_at, timestamptz '1970-01-01 00:00:00+00') AS hour_at,
-               sum(installed_gpu_ms - unhealthy_gpu_ms - unhealthy_occupied_gpu_ms - maintenance_gpu_ms) AS healthy_gpu_ms
+               sum(installed_gpu_ms - unhealthy_gpu_ms - unhealthy_occupied_gpu_ms - maintenance_gpu_ms)
+                   AS healthy_gpu_ms
         FROM warehouse.capacity_bucket
         WHERE cluster = :cluster AND bucket_at >= to_timestamp(:from_s) AND bucket_at < to_timestamp(:to_s)
         GROUP BY 1

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from great_expectations.expectations import Expectation
+    from great_expectations.expectations.expectation import Expectation
 
 
 def shape(
@@ -18,22 +18,35 @@ def shape(
         amounts: Never below zero, where they are known.
         nullable: May be missing; every other column may not.
     """
-    import great_expectations.expectations as gxe
+    from great_expectations.expectations.core.expect_column_values_to_be_between import (
+        ExpectColumnValuesToBeBetween,
+    )
+    from great_expectations.expectations.core.expect_column_values_to_not_be_null import (
+        ExpectColumnValuesToNotBeNull,
+    )
+    from great_expectations.expectations.core.expect_compound_columns_to_be_unique import (
+        ExpectCompoundColumnsToBeUnique,
+    )
+    from great_expectations.expectations.core.expect_table_columns_to_match_set import (
+        ExpectTableColumnsToMatchSet,
+    )
 
     columns, nullable = list(columns), set(nullable)
     return [
-        gxe.ExpectTableColumnsToMatchSet(column_set=columns, exact_match=True),
-        gxe.ExpectCompoundColumnsToBeUnique(column_list=list(key)),
-        *(gxe.ExpectColumnValuesToNotBeNull(column=name) for name in columns if name not in nullable),
-        *(gxe.ExpectColumnValuesToBeBetween(column=name, min_value=0) for name in amounts),
+        ExpectTableColumnsToMatchSet(column_set=columns, exact_match=True),
+        ExpectCompoundColumnsToBeUnique(column_list=list(key)),
+        *(ExpectColumnValuesToNotBeNull(column=name) for name in columns if name not in nullable),
+        *(ExpectColumnValuesToBeBetween(column=name, min_value=0) for name in amounts),
     ]
 
 
 def one_of(column: str, values: Iterable[str]) -> "Expectation":
     """Expect one of the values in every row."""
-    import great_expectations.expectations as gxe
+    from great_expectations.expectations.core.expect_column_values_to_be_in_set import (
+        ExpectColumnValuesToBeInSet,
+    )
 
-    return gxe.ExpectColumnValuesToBeInSet(column=column, value_set=list(values))
+    return ExpectColumnValuesToBeInSet(column=column, value_set=list(values))
 
 
 def no_rows(what_holds: str, query: str) -> "Expectation":
@@ -43,9 +56,9 @@ def no_rows(what_holds: str, query: str) -> "Expectation":
         what_holds: What is expected, in words; it names the finding.
         query: Returns a row for every exception; ``batch`` is the table of the restated rows.
     """
-    import great_expectations.expectations as gxe
+    from great_expectations.expectations.core.unexpected_rows_expectation import UnexpectedRowsExpectation
 
     # The library puts a subquery with an alias of its own in place of {batch}.
-    return gxe.UnexpectedRowsExpectation(
+    return UnexpectedRowsExpectation(
         unexpected_rows_query=f"WITH batch AS (SELECT * FROM {{batch}}) {query}", description=what_holds
     )

@@ -6,7 +6,7 @@ from gpuledger_pipelines.expectations.shape import no_rows, one_of, shape
 from gpuledger_pipelines.gate import Subject, in_place
 
 if TYPE_CHECKING:
-    from great_expectations.expectations import Expectation
+    from great_expectations.expectations.expectation import Expectation
 
 CLASSES = ("allocated", "unallocated")
 AMOUNTS = ("gpu_ms", "sampled_gpu_ms", "used_gpu_ms")

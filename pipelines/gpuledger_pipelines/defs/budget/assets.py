@@ -1,27 +1,24 @@
 """Budget versus actual by account and period."""
 
-import dagster as dg
-
 from gpuledger.kernel.calendar import Calendar
 from gpuledger_pipelines.declaring import warehouse_asset
+from gpuledger_pipelines.defs.budget.checks import BUDGET_VS_ACTUAL
 from gpuledger_pipelines.defs.owed.assets import owed_hour
 from gpuledger_pipelines.defs.usage.assets import usage_bucket
-from gpuledger_pipelines.partitions import Span, span_of
-from gpuledger_pipelines.resources import Warehouse, restated
+from gpuledger_pipelines.gate import PERIODS
+from gpuledger_pipelines.partitions import Span
+from gpuledger_pipelines.resources import Rewriting
 
-PERIODS = "period BETWEEN :first_period AND :last_period"
 
-
-@warehouse_asset(group="budget", deps=[owed_hour, usage_bucket], ledger=("balances", "hosts"))
-def budget_vs_actual(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult[None]:
+@warehouse_asset(
+    group="budget", gate=BUDGET_VS_ACTUAL, deps=[owed_hour, usage_bucket], ledger=("balances", "hosts")
+)
+def budget_vs_actual(rewriting: Rewriting, span: Span) -> int:
     """What was budgeted, owed and delivered, and why they differ; whole periods that the range touches."""
-    span = span_of(context)
-    with restated(span, "budget_vs_actual") as tally, warehouse.writing("budget_vs_actual") as rewriting:
-        periods = periods_touched(rewriting.calendar(), span)
-        edges = {"first_period": periods["periods"][0], "last_period": periods["periods"][-1]}
-        rewriting.delete(PERIODS, {**span.binds, **edges})
-        tally.rows = rewriting.insert("budget/budget_vs_actual", {**span.binds, **periods})
-    return tally.result()
+    periods = periods_touched(rewriting.calendar(), span)
+    edges = {"first_period": periods["periods"][0], "last_period": periods["periods"][-1]}
+    rewriting.delete(PERIODS, {**span.binds, **edges})
+    return rewriting.insert("budget/budget_vs_actual", {**span.binds, **periods})
 
 
 def periods_touched(calendar: Calendar, span: Span) -> dict[str, list[str] | list[int]]:

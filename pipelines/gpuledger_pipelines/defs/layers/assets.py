@@ -5,45 +5,43 @@ import datetime as dt
 import dagster as dg
 
 from gpuledger.kernel.calendar import Calendar
-from gpuledger_pipelines.declaring import BUCKETS, HOURS, warehouse_asset
+from gpuledger_pipelines.declaring import warehouse_asset
+from gpuledger_pipelines.defs.layers.checks import CAPACITY_BUCKET, LAYER_METRICS_DAY, LAYER_METRICS_HOUR
 from gpuledger_pipelines.defs.owed.assets import owed_hour
 from gpuledger_pipelines.defs.usage.assets import usage_bucket, usage_hour
-from gpuledger_pipelines.partitions import BUCKET_S, Span, span_of
-from gpuledger_pipelines.resources import Warehouse, restated
+from gpuledger_pipelines.gate import BUCKETS, DAYS, HOURS
+from gpuledger_pipelines.partitions import BUCKET_S, Span
+from gpuledger_pipelines.resources import Rewriting
 
-DAYS = "day BETWEEN :first_day AND :last_day"
 
-
-@warehouse_asset(group="layers", ledger=("hosts", "segments"))
-def capacity_bucket(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult[None]:
+@warehouse_asset(group="layers", gate=CAPACITY_BUCKET, ledger=("hosts", "segments"))
+def capacity_bucket(rewriting: Rewriting, span: Span) -> int:
     """Installed, unhealthy and maintained GPU-time by 15 minutes UTC, from the inventory."""
-    span = span_of(context)
-    with restated(span, "capacity_bucket") as tally, warehouse.writing("capacity_bucket") as rewriting:
-        rewriting.delete(BUCKETS, span.binds)
-        tally.rows = rewriting.insert("layers/capacity_bucket", {**span.binds, "bucket_s": BUCKET_S})
-    return tally.result()
+    rewriting.delete(BUCKETS, span.binds)
+    return rewriting.insert("layers/capacity_bucket", {**span.binds, "bucket_s": BUCKET_S})
 
 
-@warehouse_asset(group="layers", deps=[usage_hour, capacity_bucket, owed_hour], ledger=("hosts",))
-def layer_metrics_hour(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult[None]:
+@warehouse_asset(
+    group="layers", gate=LAYER_METRICS_HOUR, deps=[usage_hour, capacity_bucket, owed_hour], ledger=("hosts",)
+)
+def layer_metrics_hour(rewriting: Rewriting, span: Span) -> int:
     """The partition of installed GPU-time by hour UTC, with owed, delivered and used."""
-    span = span_of(context)
-    with restated(span, "layer_metrics_hour") as tally, warehouse.writing("layer_metrics_hour") as rewriting:
-        rewriting.delete(HOURS, span.binds)
-        tally.rows = rewriting.insert("layers/layer_metrics_hour", span.binds)
-    return tally.result()
+    rewriting.delete(HOURS, span.binds)
+    return rewriting.insert("layers/layer_metrics_hour", span.binds)
 
 
-@warehouse_asset(group="layers", deps=[usage_bucket, capacity_bucket, layer_metrics_hour], ledger=("hosts",))
-def layer_metrics_day(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult[None]:
+@warehouse_asset(
+    group="layers",
+    gate=LAYER_METRICS_DAY,
+    deps=[usage_bucket, capacity_bucket, layer_metrics_hour],
+    ledger=("hosts",),
+)
+def layer_metrics_day(rewriting: Rewriting, span: Span) -> int:
     """The same by day of the organisation's zone; every day that the range touches is restated as a whole."""
-    span = span_of(context)
-    with restated(span, "layer_metrics_day") as tally, warehouse.writing("layer_metrics_day") as rewriting:
-        days = days_touched(rewriting.calendar(), span)
-        edges = {"first_day": days["days"][0], "last_day": days["days"][-1]}
-        rewriting.delete(DAYS, {**span.binds, **edges})
-        tally.rows = rewriting.insert("layers/layer_metrics_day", {**span.binds, **days})
-    return tally.result()
+    days = days_touched(rewriting.calendar(), span)
+    edges = {"first_day": days["days"][0], "last_day": days["days"][-1]}
+    rewriting.delete(DAYS, {**span.binds, **edges})
+    return rewriting.insert("layers/layer_metrics_day", {**span.binds, **days})
 
 
 def days_touched(calendar: Calendar, span: Span) -> dict[str, list[dt.date] | list[int]]:

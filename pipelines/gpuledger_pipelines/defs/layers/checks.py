@@ -1,22 +1,8 @@
 """Gates behind the layers."""
 
-from gpuledger_pipelines.declaring import BUCKETS, HOURS, gate
-from gpuledger_pipelines.defs.layers.assets import (
-    DAYS,
-    capacity_bucket,
-    layer_metrics_day,
-    layer_metrics_hour,
-)
 from gpuledger_pipelines.expectations import layers as expect
+from gpuledger_pipelines.gate import BUCKETS, DAYS, HOURS, Gate
 
-capacity_bucket_suite = gate(
-    capacity_bucket, key=expect.CAPACITY_KEY, where=BUCKETS, expect=expect.capacity_bucket
-)
-layer_metrics_hour_suite = gate(
-    layer_metrics_hour, key=expect.HOUR_KEY, where=HOURS, expect=expect.layer_metrics_hour
-)
-layer_metrics_day_suite = gate(
-    layer_metrics_day, key=expect.DAY_KEY, where=DAYS, expect=expect.layer_metrics_day
-)
-
-CHECKS = (capacity_bucket_suite, layer_metrics_hour_suite, layer_metrics_day_suite)
+CAPACITY_BUCKET = Gate("capacity_bucket", expect.CAPACITY_KEY, BUCKETS, expect.capacity_bucket)
+LAYER_METRICS_HOUR = Gate("layer_metrics_hour", expect.HOUR_KEY, HOURS, expect.layer_metrics_hour)
+LAYER_METRICS_DAY = Gate("layer_metrics_day", expect.DAY_KEY, DAYS, expect.layer_metrics_day)

@@ -1,26 +1,27 @@
 """Owed: entitlement, demand, owed and delivered by account and hour."""
 
-import dagster as dg
 import sqlalchemy as sa
 
-from gpuledger_pipelines.declaring import HOURS, warehouse_asset
+from gpuledger_pipelines.declaring import warehouse_asset
+from gpuledger_pipelines.defs.owed.checks import OWED_HOUR
 from gpuledger_pipelines.defs.owed.entitlement import ShareInForce, Version, as_columns, members, versions
 from gpuledger_pipelines.defs.usage.assets import usage_hour
-from gpuledger_pipelines.partitions import HOUR_S, Span, span_of
-from gpuledger_pipelines.resources import Warehouse, restated
+from gpuledger_pipelines.gate import HOURS
+from gpuledger_pipelines.partitions import HOUR_S, Span
+from gpuledger_pipelines.resources import Rewriting
 
 
-@warehouse_asset(group="owed", deps=[usage_hour], ledger=("segments", "waits", "hosts", "shares", "accounts"))
-def owed_hour(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult[None]:
+@warehouse_asset(
+    group="owed",
+    gate=OWED_HOUR,
+    deps=[usage_hour],
+    ledger=("segments", "waits", "hosts", "shares", "accounts"),
+)
+def owed_hour(rewriting: Rewriting, span: Span) -> int:
     """Entitlement E, demand D, owed W = min(E, D) and delivered L."""
-    span = span_of(context)
-    with restated(span, "owed_hour") as tally, warehouse.writing("owed_hour") as rewriting:
-        found = entitled(rewriting.connection, span)
-        rewriting.delete(HOURS, span.binds)
-        tally.rows = rewriting.insert(
-            "owed/owed_hour", {**span.binds, **as_columns(found), "bucket_s": HOUR_S}
-        )
-    return tally.result()
+    found = entitled(rewriting.connection, span)
+    rewriting.delete(HOURS, span.binds)
+    return rewriting.insert("owed/owed_hour", {**span.binds, **as_columns(found), "bucket_s": HOUR_S})
 
 
 def entitled(connection: sa.Connection, span: Span) -> list[Version]:

@@ -1,9 +1,6 @@
 """Gates behind owed."""
 
-from gpuledger_pipelines.declaring import HOURS, gate
-from gpuledger_pipelines.defs.owed.assets import owed_hour
 from gpuledger_pipelines.expectations import owed as expect
+from gpuledger_pipelines.gate import HOURS, Gate
 
-owed_hour_suite = gate(owed_hour, key=expect.KEY, where=HOURS, expect=expect.owed_hour)
-
-CHECKS = (owed_hour_suite,)
+OWED_HOUR = Gate("owed_hour", expect.KEY, HOURS, expect.owed_hour)

@@ -4,6 +4,7 @@ The part is the product over the account's path of share / sum of the siblings' 
 so the tree is walked once per change and the result goes into the roll-up as a small table.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ def versions(paths: Sequence[str], shares: Sequence[ShareInForce], from_s: int, 
     edges = sorted({from_s, to_s, *(share.from_s for share in own if from_s < share.from_s < to_s)})
     return [
         Version(start_s, end_s, portions(paths, _in_force(own, start_s)))
-        for start_s, end_s in zip(edges, edges[1:], strict=False)
+        for start_s, end_s in itertools.pairwise(edges)
     ]
 
 

@@ -1,31 +1,25 @@
 """Usage: the ledger's segments and samples, cut into buckets of 15 minutes, and summed to hours."""
 
-import dagster as dg
+from gpuledger_pipelines.declaring import warehouse_asset
+from gpuledger_pipelines.defs.usage.checks import USAGE_BUCKET, USAGE_HOUR
+from gpuledger_pipelines.gate import BUCKETS, HOURS
+from gpuledger_pipelines.partitions import BUCKET_S, Span
+from gpuledger_pipelines.resources import Rewriting
 
-from gpuledger_pipelines.partitions import BUCKET_S, span_of
-from gpuledger_pipelines.resources import Warehouse, restated
-from gpuledger_pipelines.declaring import BUCKETS, HOURS, warehouse_asset
 
-
-@warehouse_asset(group="usage", ledger=("segments", "buckets"))
-def usage_bucket(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult[None]:
+@warehouse_asset(group="usage", gate=USAGE_BUCKET, ledger=("segments", "buckets"))
+def usage_bucket(rewriting: Rewriting, span: Span) -> int:
     """Occupied GPU-time by 15 minutes UTC, account and class; sampled and used beside it."""
-    span = span_of(context)
-    with restated(span, "usage_bucket") as tally, warehouse.writing("usage_bucket") as rewriting:
-        rewriting.delete(BUCKETS, span.binds)
-        rewriting.insert("usage/watermark", span.binds)
-        tally.rows = rewriting.insert("usage/usage_bucket", {**span.binds, "bucket_s": BUCKET_S})
-    return tally.result()
+    rewriting.delete(BUCKETS, span.binds)
+    rewriting.insert("usage/watermark", span.binds)
+    return rewriting.insert("usage/usage_bucket", {**span.binds, "bucket_s": BUCKET_S})
 
 
-@warehouse_asset(group="usage", deps=[usage_bucket])
-def usage_hour(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult[None]:
+@warehouse_asset(group="usage", gate=USAGE_HOUR, deps=[usage_bucket])
+def usage_hour(rewriting: Rewriting, span: Span) -> int:
     """Sums of four buckets."""
-    span = span_of(context)
-    with restated(span, "usage_hour") as tally, warehouse.writing("usage_hour") as rewriting:
-        rewriting.delete(HOURS, span.binds)
-        tally.rows = rewriting.insert("usage/usage_hour", span.binds)
-    return tally.result()
+    rewriting.delete(HOURS, span.binds)
+    return rewriting.insert("usage/usage_hour", span.binds)
 
 
 ASSETS = (usage_bucket, usage_hour)
