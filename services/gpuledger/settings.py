@@ -2,13 +2,16 @@
 
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
+
+_SCHEMES = frozenset(("postgres", "postgresql", "postgresql+psycopg"))
 
 
 class Settings(BaseSettings):
@@ -30,6 +33,21 @@ class Settings(BaseSettings):
         default="http://127.0.0.1:8080", description="Where the dashboards find the ledger API."
     )
     timezone: str = Field(default="UTC", description="The organisation's IANA time zone.")
+
+    @field_validator("database_url")
+    @classmethod
+    def _postgresql(cls, url: str | None) -> str | None:
+        """Take the forms in which people write a PostgreSQL address; refuse any other database."""
+        if url is None:
+            return None
+        scheme, separator, rest = url.partition("://")
+        if not separator or scheme not in _SCHEMES:
+            raise ValueError(f"must begin with postgresql+psycopg://, not {scheme!r}")
+        try:
+            urlsplit(url).port  # noqa: B018 - reading it is the check
+        except ValueError as error:
+            raise ValueError(f"is no address: {error}") from error
+        return f"postgresql+psycopg://{rest}"
 
     @property
     def calendar(self) -> Calendar:

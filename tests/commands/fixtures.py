@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.commands.running import Ran, gpuledger
+from tests.commands.running import Ran, gpuledger, quick
 from tests.commands.traces import ALEX, BUDGET, DATA, PHILLY
 
 from gpuledger.database.embedded import EmbeddedPostgres
@@ -39,9 +39,13 @@ class Ledger:
         """The data folder."""
         return Path(self.settings["GPULEDGER_HOME"])
 
-    def __call__(self, *arguments: object, within_s: float = 300, **settings: str) -> Ran:
-        """Run ``gpuledger`` on this ledger."""
-        return gpuledger(*arguments, settings={**self.settings, **settings}, within_s=within_s)
+    def __call__(self, *arguments: object, **settings: str) -> Ran:
+        """Run ``gpuledger`` on this ledger, quickly."""
+        return quick(*arguments, settings={**self.settings, **settings})
+
+    def fresh(self, *arguments: object, **settings: str) -> Ran:
+        """Run ``gpuledger`` on this ledger in a process that starts from nothing."""
+        return gpuledger(*arguments, settings={**self.settings, **settings})
 
     def rows(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
         """Look into the database itself."""

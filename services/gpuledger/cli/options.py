@@ -1,12 +1,13 @@
 """Options that commands share, and how their values are read."""
 
 import datetime as dt
+import re
 from typing import Annotated
 
 import typer
 
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import seconds
+from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import Refused
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
@@ -32,20 +33,20 @@ def moment(text: str | None, option: str, calendar: Calendar) -> int | None:
     """
     if text is None:
         return None
-    if text.lstrip("-").isdigit():
-        return int(text)
     try:
+        if re.fullmatch(r"-?[0-9]+", text):
+            return seconds(instant(int(text)))
         if len(text) == len("2017-10-01"):
             return calendar.day_start_s(dt.date.fromisoformat(text))
-        instant = dt.datetime.fromisoformat(text)
-    except ValueError as error:
+        given = dt.datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
         raise Refused(
             f"{option}: {text!r} is not a time",
             hint="write 2017-10-01, 2017-10-01T06:00:00Z, or whole seconds",
         ) from error
-    if instant.tzinfo is None:
+    if given.tzinfo is None:
         raise Refused(f"{option}: {text!r} has no zone", hint="add Z for UTC, or an offset such as +08:00")
-    return seconds(instant.astimezone(dt.UTC))
+    return seconds(given.astimezone(dt.UTC))
 
 
 def recorded(text: str | None) -> dt.datetime | None:
@@ -57,9 +58,9 @@ def recorded(text: str | None) -> dt.datetime | None:
     if text is None:
         return None
     try:
-        instant = dt.datetime.fromisoformat(text)
+        given = dt.datetime.fromisoformat(text)
     except ValueError as error:
         raise Refused(f"--as-of: {text!r} is not a time", hint="write 2026-11-29T12:00:00Z") from error
-    if instant.tzinfo is None:
+    if given.tzinfo is None:
         raise Refused(f"--as-of: {text!r} has no zone", hint="add Z for UTC, or an offset such as +08:00")
-    return instant.astimezone(dt.UTC)
+    return given.astimezone(dt.UTC)

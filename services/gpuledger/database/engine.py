@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NewType
 
+import psycopg
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
@@ -56,8 +57,8 @@ def _connected(engine: sa.Engine) -> Iterator[sa.Connection]:
     try:
         with engine.connect() as connection:
             yield connection
-    except OperationalError as error:
+    except (OperationalError, psycopg.OperationalError) as error:
         raise Unavailable(
-            f"the database cannot be used now: {error.orig}",
+            f"the database cannot be used now: {getattr(error, 'orig', error)}",
             hint="check GPULEDGER_DATABASE_URL and that PostgreSQL runs, then try again",
         ) from error

@@ -220,7 +220,14 @@ def _pieces(
         JOIN c ON c.n = touched.n AND s.from_s < c.end_s AND (s.to_s IS NULL OR s.to_s > c.start_s)
         GROUP BY 1
     """
-    values = {"keys": keys, "starts": starts, "ends": ends, "stop": ends[-1], "cluster": query.cluster, **as_of_values}
+    values = {
+        "keys": keys,
+        "starts": starts,
+        "ends": ends,
+        "stop": ends[-1],
+        "cluster": query.cluster,
+        **as_of_values,
+    }
     rows = driver(reader).execute(sql, values).fetchall()
     return _by_host(rows) if per_host else {key: (a, b, c) for key, a, b, c in rows}
 
