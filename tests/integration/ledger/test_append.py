@@ -120,9 +120,14 @@ def test_a_transaction_that_fails_leaves_nothing(ledger: Ledger) -> None:
         told(5, started("w2")),
         told(9, ended("w2")),
     ]
-    with pytest.raises(RuntimeError, match="power"), writing(ledger.engine) as writer:
-        append(writer, CLUSTER, events, clock=ledger.clock, calendar=ledger.calendar)
-        raise RuntimeError("power")
+
+    def fail_after_writing() -> None:
+        with writing(ledger.engine) as writer:
+            append(writer, CLUSTER, events, clock=ledger.clock, calendar=ledger.calendar)
+            raise RuntimeError("power")
+
+    with pytest.raises(RuntimeError, match="power"):
+        fail_after_writing()
     assert [ledger.rows(f"SELECT * FROM ledger.{table} ORDER BY 1, 2") for table in tables] == before
     assert ledger.rows("SELECT name FROM side.user_keys") == users
     assert ledger.value("SELECT count(*) FROM side.texts") == 0

@@ -107,11 +107,17 @@ def test_a_flipped_byte_in_any_column_of_a_posting_is_found_at_its_row(
     assert first_bad(booked, *tampering("postings", flip)).seq == 6
 
 
+COPIED = (
+    "INSERT INTO ledger.postings SELECT book, {seq}, n, code, commodity, amount, debit_pot, debit_account,"
+    " debit_period, credit_pot, credit_account, credit_period, workload, run, effective_on, NULL, NULL"
+    " FROM ledger.postings WHERE seq = 6"
+)
+
+
 @pytest.mark.parametrize(
     ("table", "statement", "seq"),
     [
-        ("journal", "UPDATE ledger.journal SET extra_ref = set_byte(extra_ref, 0, get_byte(extra_ref, 0) # 1)"
-                    " WHERE extra_ref IS NOT NULL", 7),
+        ("journal", f"UPDATE ledger.journal SET extra_ref = {FLIP['bytea'].format(c='extra_ref')} WHERE seq = 7", 7),
         ("journal", "UPDATE ledger.journal SET extra_ref = NULL WHERE extra_ref IS NOT NULL", 7),
         ("journal", "UPDATE ledger.journal SET seq = 99 WHERE book = 'alpha' AND seq = 4", 4),
         ("journal", "UPDATE ledger.journal SET recorded_at = 'infinity' WHERE book = 'alpha' AND seq = 4", 4),
@@ -123,12 +129,8 @@ def test_a_flipped_byte_in_any_column_of_a_posting_is_found_at_its_row(
         ("postings", "UPDATE ledger.postings SET seq = 3 WHERE seq = 6", 3),
         ("postings", "DELETE FROM ledger.postings WHERE seq = 6 AND n = 2", 6),
         ("postings", "DELETE FROM ledger.postings WHERE seq = 8", 8),
-        ("postings", "INSERT INTO ledger.postings SELECT book, 2, n, code, commodity, amount, debit_pot, debit_account,"
-                     " debit_period, credit_pot, credit_account, credit_period, workload, run, effective_on, NULL, NULL"
-                     " FROM ledger.postings WHERE seq = 6", 2),
-        ("postings", "INSERT INTO ledger.postings SELECT book, 77, n, code, commodity, amount, debit_pot, debit_account,"
-                     " debit_period, credit_pot, credit_account, credit_period, workload, run, effective_on, NULL, NULL"
-                     " FROM ledger.postings WHERE seq = 6", 77),
+        ("postings", COPIED.format(seq=2), 2),
+        ("postings", COPIED.format(seq=77), 77),
     ],
 )  # fmt: skip
 def test_other_changes_of_history_are_found_at_the_first_row_they_touch(

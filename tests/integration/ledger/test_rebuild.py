@@ -24,6 +24,11 @@ from gpuledger.ledger import rebuild
 from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.usage import By, UsageQuery, usage
 
+TWICE = (
+    "INSERT INTO ledger.segments (book, workload, run, account, class, user_token, gpus_milli, hosts, from_at,"
+    " to_at, estimated, since_seq) SELECT book, workload, run, account, class, user_token, gpus_milli, hosts,"
+    " from_at, to_at, estimated, since_seq FROM ledger.segments WHERE workload = 'w2'"
+)
 TABLES = ("balances", "segments", "waits", "hosts", "accounts", "shares", "organisation", "periods")
 
 
@@ -127,12 +132,7 @@ def test_rebuilding_all_of_it_gives_the_same_state_digest_once_and_again(full: L
             "UPDATE ledger.segments SET user_token = 'u-other' WHERE workload = 'w1' AND until_seq IS NULL",
         ),
         ("run", "UPDATE ledger.segments SET estimated = true WHERE workload = 'w1' AND until_seq IS NULL"),
-        (
-            "run",
-            "INSERT INTO ledger.segments (book, workload, run, account, class, user_token, gpus_milli, hosts, from_at,"
-            " to_at, estimated, since_seq) SELECT book, workload, run, account, class, user_token, gpus_milli, hosts,"
-            " from_at, to_at, estimated, since_seq FROM ledger.segments WHERE workload = 'w2'",
-        ),
+        ("run", TWICE),
         ("wait", "UPDATE ledger.waits SET minimum_runtime_s = 0 WHERE workload = 'w3'"),
         ("host", "UPDATE ledger.hosts SET gpus = 16 WHERE host = 'h2'"),
         ("account", "UPDATE ledger.accounts SET path = 'org/sold' WHERE account = 'org/vision'"),
