@@ -1,8 +1,8 @@
 """Journal, postings, projections, side store, telemetry."""
 
-from pathlib import Path
-
 from alembic import op
+
+from gpuledger_migrations.scripts import run_script
 
 revision = "0001"
 down_revision = None
@@ -11,8 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # The driver's own connection: scripts hold % signs and many statements.
-    op.get_bind().connection.driver_connection.execute((Path(__file__).parent / "sql" / "0001_ledger.sql").read_text())
+    run_script("0001_ledger.sql")
 
 
 def downgrade() -> None:

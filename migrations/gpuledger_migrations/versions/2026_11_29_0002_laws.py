@@ -1,8 +1,8 @@
 """Append-only triggers, roles, and the views pipelines may read."""
 
-from pathlib import Path
-
 from alembic import op
+
+from gpuledger_migrations.scripts import run_script
 
 revision = "0002"
 down_revision = "0001"
@@ -11,8 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # The driver's own connection: scripts hold % signs and many statements.
-    op.get_bind().connection.driver_connection.execute((Path(__file__).parent / "sql" / "0002_laws.sql").read_text())
+    run_script("0002_laws.sql")
 
 
 def downgrade() -> None:

@@ -1,8 +1,8 @@
 """Warehouse tables."""
 
-from pathlib import Path
-
 from alembic import op
+
+from gpuledger_migrations.scripts import run_script
 
 revision = "0003"
 down_revision = "0002"
@@ -11,8 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # The driver's own connection: scripts hold % signs and many statements.
-    op.get_bind().connection.driver_connection.execute((Path(__file__).parent / "sql" / "0003_warehouse.sql").read_text())
+    run_script("0003_warehouse.sql")
 
 
 def downgrade() -> None:
