@@ -63,13 +63,23 @@ class BatchingSqliteEventLogStorage(SqliteEventLogStorage):
     def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
         """Store the events in order; each file is committed once, when all are in."""
         with ExitStack() as stack:
-            self._batch.stack, self._batch.open = stack, {}
+            self._batch.stack, self._batch.open, self._batch.newest = stack, {}, {}
             try:
                 for event in events:
                     self.store_event(event)
+                for newest in self._batch.newest.values():
+                    super()._store_asset_event(*newest)
             finally:
                 # Nothing joins the batch any more; leaving the stack commits or rolls back.
-                del self._batch.stack, self._batch.open
+                del self._batch.stack, self._batch.open, self._batch.newest
+
+    def _store_asset_event(self, conn: sa.Connection, event: EventLogEntry, event_id: int) -> None:
+        """Note the asset's newest event of each type; of a batch only the last one would remain anyway."""
+        newest = getattr(self._batch, "newest", None)
+        if newest is None or event.dagster_event is None:
+            super()._store_asset_event(conn, event, event_id)
+        else:
+            newest[event.dagster_event.asset_key, event.dagster_event_type] = (conn, event, event_id)
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[sa.Connection]:

@@ -18,12 +18,6 @@ def shape(
         amounts: Never below zero, where they are known.
         nullable: May be missing; every other column may not.
     """
-    from great_expectations.expectations.core.expect_column_values_to_be_between import (
-        ExpectColumnValuesToBeBetween,
-    )
-    from great_expectations.expectations.core.expect_column_values_to_not_be_null import (
-        ExpectColumnValuesToNotBeNull,
-    )
     from great_expectations.expectations.core.expect_compound_columns_to_be_unique import (
         ExpectCompoundColumnsToBeUnique,
     )
@@ -32,11 +26,13 @@ def shape(
     )
 
     columns, nullable = list(columns), set(nullable)
+    required = ", ".join(f'"{name}"' for name in columns if name not in nullable)
+    # One query each for all columns: an expectation per column costs more than the roll-up.
     return [
         ExpectTableColumnsToMatchSet(column_set=columns, exact_match=True),
         ExpectCompoundColumnsToBeUnique(column_list=list(key)),
-        *(ExpectColumnValuesToNotBeNull(column=name) for name in columns if name not in nullable),
-        *(ExpectColumnValuesToBeBetween(column=name, min_value=0) for name in amounts),
+        no_rows("nothing is missing that may not be", f"SELECT * FROM batch WHERE num_nulls({required}) > 0"),
+        no_rows("no amount is negative", f"SELECT * FROM batch WHERE least({', '.join(amounts)}) < 0"),
     ]
 
 
