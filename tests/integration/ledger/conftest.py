@@ -1,35 +1,55 @@
-"""Ledgers for tests: one for each, or one for a module whose tests take back what they change."""
+"""Ledgers for tests. Making a database takes longer than most tests, so it is emptied and used again."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
-from tests.integration.ledger.books import Ledger
+from tests.integration.ledger.books import Ledger, tampering
 
 if TYPE_CHECKING:
     from gpuledger.database.embedded import EmbeddedPostgres
 
 
-@pytest.fixture
-def ledger(database_url: str) -> Iterator[Ledger]:
-    """An empty ledger in a database of the test's own; days are UTC days."""
-    ledger = Ledger(database_url)
+@pytest.fixture(scope="session")
+def ledger_database(postgres: "EmbeddedPostgres", template_database: str) -> str:
+    """The URL of a migrated database that the tests of the ledger take turns with."""
+    server = sa.create_engine(postgres.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE ledger_tests TEMPLATE {template_database}")
+    return postgres.url("ledger_tests")
+
+
+def _empty(url: str) -> Iterator[Ledger]:
+    ledger = Ledger(url)
+    tables = ledger.rows(
+        "SELECT schemaname || '.' || tablename FROM pg_tables"
+        " WHERE schemaname IN ('ledger', 'side', 'telemetry') ORDER BY 1"
+    )
+    ledger.change(
+        *tampering("journal", "DELETE FROM ledger.journal"),
+        *tampering("postings", "DELETE FROM ledger.postings"),
+        *(
+            f"DELETE FROM {table}"
+            for (table,) in tables
+            if table not in ("ledger.journal", "ledger.postings")
+        ),
+    )
     yield ledger
     ledger.engine.dispose()
+
+
+@pytest.fixture
+def ledger(ledger_database: str) -> Iterator[Ledger]:
+    """An empty ledger; days are UTC days."""
+    yield from _empty(ledger_database)
 
 
 @pytest.fixture(scope="module")
-def shared_ledger(
-    postgres: "EmbeddedPostgres", template_database: str, request: pytest.FixtureRequest
-) -> Iterator[Ledger]:
-    """An empty ledger for all tests of a module."""
-    name = f"ledger_{request.module.__name__.rpartition('.')[2]}"
+def shared_ledger(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[Ledger]:
+    """A ledger for all tests of a module, which take back what they change in it."""
     server = sa.create_engine(postgres.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template_database}")
-    ledger = Ledger(postgres.url(name))
-    yield ledger
-    ledger.engine.dispose()
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+        connection.exec_driver_sql("DROP DATABASE IF EXISTS ledger_shared WITH (FORCE)")
+        connection.exec_driver_sql(f"CREATE DATABASE ledger_shared TEMPLATE {template_database}")
+    yield from _empty(postgres.url("ledger_shared"))
