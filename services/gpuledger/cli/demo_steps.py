@@ -47,7 +47,7 @@ TRACES = (
 BUSY_MOMENTS = {
     "philly": 1_508_580_000,  # 2017-10-21T10:00:00Z, the day of the trace's peak
     "alex": 1_675_857_600,  # 2023-02-08T12:00:00Z
-    "openb": 12_830_000,  # late in the trace, when most of its pods run
+    "openb": 12_824_105,  # 1970-05-29T10:15:05Z, when most of its pods wait
 }
 SUMMARY_ACCOUNTS = 8
 
