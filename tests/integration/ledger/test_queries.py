@@ -1,0 +1,88 @@
+"""Small reads."""
+
+import datetime as dt
+
+import pytest
+from tests.integration.ledger.books import HOUR, NOON, Ledger, run_of, submitted, told
+
+from gpuledger.database.engine import reading, writing
+from gpuledger.events.budget import AccountCreated, OrganisationSet, ShareSet
+from gpuledger.ingest.dead_letters import DeadLetter, put, resolve, waiting
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import instant
+from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger import queries
+
+
+def test_clusters_are_the_books_without_the_organisations(ledger: Ledger) -> None:
+    ledger.append(told(0, AccountCreated(account="org")))
+    ledger.append(told(0, submitted(cluster="beta")))
+    ledger.append(told(0, submitted()))
+    with reading(ledger.engine) as reader:
+        assert queries.clusters(reader) == ["alpha", "beta"]
+        heads = {h.book: (h.rows, h.last_recorded_at) for h in queries.book_heads(reader)}
+    assert heads == {"alpha": (1, NOON), "beta": (1, NOON), "~org": (1, NOON)}
+
+
+def test_a_recorded_time_resolves_to_a_sequence_of_each_book(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, HOUR))
+    ledger.clock.at = NOON + dt.timedelta(hours=1)
+    ledger.append(told(0, submitted("w2")))
+    ledger.append(told(0, submitted(cluster="beta")))
+    with reading(ledger.engine) as reader:
+        assert queries.sequences(reader) == {"alpha": 4, "beta": 1}
+        assert queries.sequences(reader, NOON - dt.timedelta(seconds=1)) == {"alpha": 0, "beta": 0}
+        assert queries.sequences(reader, NOON) == {"alpha": 1, "beta": 0}
+        assert queries.sequences(reader, NOON + dt.timedelta(minutes=1)) == {"alpha": 3, "beta": 0}
+        assert queries.sequences(reader, NOON + dt.timedelta(hours=1)) == {"alpha": 4, "beta": 1}
+
+
+def test_the_share_in_force_is_the_newest_set_for_the_newest_moment(ledger: Ledger) -> None:
+    def share(at_s: int, share: int, account: str = "org/a") -> None:
+        ledger.append(told(at_s, ShareSet(account=account, share=share, reason="t", by="t")))
+
+    share(10, 1)
+    share(20, 2)
+    share(20, 3)
+    share(5, 9)
+    share(15, 7, "org/b")
+    with reading(ledger.engine) as reader:
+        assert queries.shares_at(reader, instant(4)) == {}
+        assert queries.shares_at(reader, instant(5)) == {"org/a": 9}
+        assert queries.shares_at(reader, instant(19)) == {"org/a": 1, "org/b": 7}
+        assert queries.shares_at(reader, instant(20)) == {"org/a": 3, "org/b": 7}
+
+
+def test_the_organisations_zone_is_the_last_set_or_the_default(ledger: Ledger) -> None:
+    with reading(ledger.engine) as reader:
+        assert queries.calendar(reader, Calendar("Asia/Tokyo")) == Calendar("Asia/Tokyo")
+    for zone in ("Europe/Berlin", "America/Los_Angeles"):
+        ledger.append(told(0, OrganisationSet(policy="organisation", timezone=zone, period="month")))
+    with reading(ledger.engine) as reader:
+        assert queries.calendar(reader, Calendar("Asia/Tokyo")) == Calendar("America/Los_Angeles")
+
+
+def test_an_account_exists_when_it_or_something_below_it_was_created(ledger: Ledger) -> None:
+    ledger.append(
+        told(0, AccountCreated(account="org/vision/seg")), told(1, AccountCreated(account="org/vision/seg"))
+    )
+    with reading(ledger.engine) as reader:
+        assert queries.account_paths(reader) == ["org/vision/seg"]
+        queries.require_account(reader, "org/vision/seg")
+        queries.require_account(reader, "org/vision")
+        with pytest.raises(NotFound) as misspelt:
+            queries.require_account(reader, "org/vision/sge")
+        with pytest.raises(NotFound) as strange:
+            queries.require_account(reader, "zzz")
+    assert "org/vision/seg" in misspelt.value.hint
+    assert "usage --by account" in strange.value.hint
+
+
+def test_dead_letters_are_counted_until_they_are_resolved(ledger: Ledger) -> None:
+    letters = [DeadLetter("t", 0, n, f"t[0]@{n}", "c", "r", "h", b"x") for n in range(3)]
+    with writing(ledger.engine) as writer:
+        put(writer, letters, NOON)
+        resolve(writer, [waiting(writer)[0].id], NOON)
+    with reading(ledger.engine) as reader:
+        assert queries.dead_letter_count(reader) == 2
+        assert [stored.letter.position for stored in waiting(reader, limit=1)] == [1]

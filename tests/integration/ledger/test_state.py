@@ -1,0 +1,107 @@
+"""A cluster at one instant, as the policy sees it."""
+
+from tests.integration.ledger.books import (
+    CLUSTER,
+    GPU_HOUR,
+    HOUR,
+    Ledger,
+    ended,
+    registered,
+    run_of,
+    started,
+    submitted,
+    told,
+)
+
+from gpuledger.database.engine import reading
+from gpuledger.events import host
+from gpuledger.events.workload import ClassChanged, Preempted, Resized
+from gpuledger.ledger import state
+
+
+def test_use_in_the_window_is_clipped_and_split_by_class(ledger: Ledger) -> None:
+    ledger.append(
+        *run_of(0, 10 * HOUR),
+        *run_of(0, 10 * HOUR, "w2", klass="unallocated", gpus_milli=1000),
+        *run_of(0, HOUR, "w3", account="org/old"),
+        told(5 * HOUR, started("w4", account="org/open", gpus_milli=1000)),
+    )
+    with reading(ledger.engine) as reader:
+        found = state.window_use(reader, CLUSTER, 2 * HOUR, 6 * HOUR)
+    assert found == [("org/open", GPU_HOUR, 0), ("org/vision", 4 * 8 * GPU_HOUR, 4 * GPU_HOUR)]
+
+
+def test_capacity_counts_healthy_hosts_at_the_instant_and_over_the_window(ledger: Ledger) -> None:
+    ledger.append(
+        told(0, registered("h1", 8)),
+        told(
+            HOUR, host.StateChanged(cluster=CLUSTER, host="h1", gpus=8, gpu_model="H100", state="unhealthy")
+        ),
+        told(0, registered("h2", 4)),
+    )
+    with reading(ledger.engine) as reader:
+        assert state.capacity(reader, CLUSTER, 0, HOUR // 2) == (12_000, 6 * GPU_HOUR)
+        assert state.capacity(reader, CLUSTER, 0, 3 * HOUR) == (4_000, (8 + 12) * GPU_HOUR)
+        assert state.capacity(reader, "nowhere", 0, HOUR) == (0, 0)
+
+
+def test_running_is_what_occupies_gpus_at_the_instant(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, HOUR), told(0, submitted("w2", minimum_runtime_s=60)), told(0, started("w2")))
+    with reading(ledger.engine) as reader:
+        assert [r.workload for r in state.running(reader, CLUSTER, HOUR - 1)] == ["w1", "w2"]
+        assert state.running(reader, CLUSTER, HOUR) == [("w2", "r1", "org/vision", "allocated", 8000, 0, 60)]
+
+
+def test_a_run_is_as_old_as_its_start_whatever_changed_since(ledger: Ledger) -> None:
+    ledger.append(
+        told(0, submitted()),
+        told(100, started()),
+        told(200, Resized(cluster=CLUSTER, workload="w1", run="r1", gpus_milli=4000, hosts=["h1"])),
+        told(300, ClassChanged(cluster=CLUSTER, workload="w1", run="r1", klass="unallocated", reason="x")),
+    )
+    with reading(ledger.engine) as reader:
+        (run,) = state.running(reader, CLUSTER, 400)
+    assert (run.started_s, run.gpus_milli, run.klass) == (100, 4000, "unallocated")
+
+
+def test_the_minimum_runtime_of_a_run_is_that_of_the_submission_that_counts(ledger: Ledger) -> None:
+    ledger.append(
+        told(50, submitted(minimum_runtime_s=7)),
+        told(0, submitted(minimum_runtime_s=3), source="reconcile/x"),
+        told(60, started()),
+    )
+    with reading(ledger.engine) as reader:
+        (run,) = state.running(reader, CLUSTER, 100)
+    assert run.minimum_runtime_s == 3
+
+
+def test_a_run_that_nobody_submitted_has_no_minimum_runtime(ledger: Ledger) -> None:
+    ledger.append(told(0, started()))
+    with reading(ledger.engine) as reader:
+        (run,) = state.running(reader, CLUSTER, 1)
+    assert run.minimum_runtime_s is None
+
+
+def test_pending_is_what_is_eligible_and_waits_at_the_instant(ledger: Ledger) -> None:
+    preempted = Preempted(cluster=CLUSTER, workload="w2", run="r1", reason="policy")
+    ledger.append(
+        told(10, submitted("w1", priority=5, minimum_runtime_s=60, gpu_model="H100")),
+        told(10, submitted("w2")), told(20, started("w2")), told(30, preempted),
+        told(10, submitted("w3")), told(15, ended("w3", run=None)),
+    )  # fmt: skip
+    with reading(ledger.engine) as reader:
+        names = {
+            at_s: [p.workload for p in state.pending(reader, CLUSTER, at_s)] for at_s in (9, 10, 15, 20, 30)
+        }
+        (first, second) = state.pending(reader, CLUSTER, 30)
+    assert names == {9: [], 10: ["w1", "w2", "w3"], 15: ["w1", "w2"], 20: ["w1"], 30: ["w1", "w2"]}
+    assert first == ("w1", "org/vision", 8000, "H100", 60, 5, 10, 10)
+    assert (second.submitted_s, second.eligible_s) == (10, 30)
+
+
+def test_the_first_activity_is_the_first_start(ledger: Ledger) -> None:
+    with reading(ledger.engine) as reader:
+        assert state.first_activity_s(reader, CLUSTER) is None
+    ledger.append(*run_of(70, 80), *run_of(50, 60, "w2"), told(1, submitted("w3")))
+    with reading(ledger.engine) as reader:
+        assert state.first_activity_s(reader, CLUSTER) == 50
