@@ -111,7 +111,9 @@ def serve_until_interrupted(config: "Settings", url: str, *, port: int, only_api
     Raises:
         Unavailable: When one of them does not start.
     """
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # A shell that starts this in the background has it ignore Ctrl-C; a service manager sends SIGTERM.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     with Children(config.home / "logs") as children:
         api_port = free_port(port)
         api = f"http://{HOST}:{api_port}"
