@@ -27,6 +27,10 @@ Restate = Callable[[Rewriting, Span], int]
 """Takes the span's rows out of a table, puts them in anew, and returns how many it put in."""
 
 
+RESTATES: dict[str, Restate] = {}
+"""How each declared table is restated, in an order in which each can be computed from those before it."""
+
+
 def ledger_specs() -> list[dg.AssetSpec]:
     """Return the ledger's read views, so that the lineage begins where the facts are."""
     return [
@@ -53,10 +57,11 @@ def warehouse_asset(
 
     def declare(restate: Restate) -> dg.AssetsDefinition:
         name = restate.__name__
+        RESTATES[name] = restate
 
         def compute(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult:  # type: ignore[type-arg] # Dagster compares the annotation with the bare class
             span = span_of(context)
-            rows = _restated(warehouse, name, span, restate)
+            rows = restated(warehouse, name, span)
             verdict = gate.run(warehouse.engine(), span)
             return dg.MaterializeResult(metadata={"rows": rows}, check_results=[_result(verdict)])
 
@@ -77,10 +82,11 @@ def warehouse_asset(
     return declare
 
 
-def _restated(warehouse: Warehouse, table: str, span: Span, restate: Restate) -> int:
+def restated(warehouse: Warehouse, table: str, span: Span) -> int:
+    """Restate one table over the span in one transaction; return the number of rows."""
     started = time.perf_counter()
     with warehouse.writing(table) as rewriting:
-        rows = restate(rewriting, span)
+        rows = RESTATES[table](rewriting, span)
     elapsed_s = time.perf_counter() - started
     PROGRESS.info("%s: %s: %s rows in %.1f s", span.cluster, table, f"{rows:,}", elapsed_s)
     return rows

@@ -1,0 +1,105 @@
+"""The same figures, second by second and in plain Python; shares no code with the pipelines."""
+
+import datetime as dt
+from collections import defaultdict
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+from tests.integration.pipelines.rows import Facts, at
+
+
+class Oracle:
+    """Walks ``[from_s, to_s)`` one second at a time, never past ``now_s``."""
+
+    def __init__(self, facts: Facts, from_s: int, to_s: int, now_s: int) -> None:
+        self.facts = facts
+        self.usage: dict[tuple[int, str, str], int] = defaultdict(int)  # by 15 minutes
+        self.capacity: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self.entitled: dict[tuple[int, str], Fraction] = defaultdict(Fraction)  # by hour
+        self.waiting: dict[tuple[int, str], int] = defaultdict(int)
+        self.since_s = min((h.from_s for h in facts.hosts), default=None)
+        # Nothing changes between two edges, so one second stands for all of them.
+        edges = self._edges(from_s, min(to_s, now_s))
+        for start, end in zip(edges, edges[1:], strict=False):
+            self._count(start, end - start)
+
+    def _edges(self, from_s: int, to_s: int) -> list[int]:
+        f = self.facts
+        instants = {from_s, to_s, *range(from_s, to_s, 900)}
+        for item in (*f.segments, *f.waits, *f.hosts):
+            instants |= {item.from_s, to_s if item.to_s is None else item.to_s}
+        instants |= {share.from_s for share in f.shares}
+        return sorted(second for second in instants if from_s <= second <= to_s)
+
+    def _count(self, second: int, seconds: int) -> None:
+        bucket, hour = second - second % 900, second - second % 3600
+        held: dict[str, int] = defaultdict(int)
+        for s in self.facts.segments:
+            if s.from_s <= second and (s.to_s is None or second < s.to_s):
+                self.usage[bucket, s.account, s.klass] += s.gpus_milli * seconds
+                for index, host in enumerate(s.hosts):
+                    whole, odd = divmod(s.gpus_milli, len(s.hosts))
+                    held[host] += whole + (index < odd)
+        healthy = 0
+        for h in self.facts.hosts:
+            if not (h.from_s <= second and (h.to_s is None or second < h.to_s)):
+                continue
+            milli, capacity = h.gpus * 1000, self.capacity[bucket]
+            capacity["installed"] += milli * seconds
+            if h.state == "unhealthy":
+                capacity["unhealthy"] += (milli - held[h.name]) * seconds
+                capacity["unhealthy_occupied"] += held[h.name] * seconds
+            elif h.state in {"maintenance", "draining"}:
+                capacity["maintenance"] += (milli - held[h.name]) * seconds
+                healthy += held[h.name]
+            else:
+                healthy += milli
+        for account, part in self._parts(second).items():
+            self.entitled[hour, account] += part * healthy * seconds
+        biggest = self._biggest()
+        for w in self.facts.waits:
+            running = w.from_s <= second and (w.to_s is None or second < w.to_s)
+            if running and w.minimum_runtime_s > 0 and (biggest is None or w.gpus_milli <= biggest):
+                self.waiting[hour, w.account] += w.gpus_milli * seconds
+
+    def _biggest(self) -> int | None:
+        starts = [h.from_s for h in self.facts.hosts]
+        levels = [
+            sum(h.gpus * 1000 for h in self.facts.hosts if h.from_s <= s and (h.to_s is None or s < h.to_s))
+            for s in starts
+        ]
+        return max(levels, default=None)
+
+    def _share(self, node: str, second: int) -> int:
+        set_before = [s for s in self.facts.shares if s.account == node and s.from_s <= second]
+        return max(set_before, key=lambda s: s.from_s).share if set_before else 1
+
+    def _parts(self, second: int) -> dict[str, Fraction]:
+        accounts = [a for a in self.facts.accounts if a.split("/")[0] == self.facts.cluster]
+        nodes = {"/".join(a.split("/")[: n + 1]) for a in accounts for n in range(a.count("/") + 1)}
+        parts = {}
+        for leaf in nodes:
+            if any(node.startswith(leaf + "/") for node in nodes):
+                continue
+            part = Fraction(1)
+            for depth in range(1, leaf.count("/") + 1):
+                prefix = "/".join(leaf.split("/")[: depth + 1])
+                parent = prefix.rpartition("/")[0]
+                siblings = [n for n in nodes if n.rpartition("/")[0] == parent]
+                whole = sum(self._share(n, second) for n in siblings)
+                part = part * self._share(prefix, second) / whole if whole else Fraction(0)
+            if self._share(self.facts.cluster, second) == 0:
+                part = Fraction(0)
+            parts[leaf] = part
+        return parts
+
+    def usage_hours(self) -> dict[tuple[int, str, str], int]:
+        hours: dict[tuple[int, str, str], int] = defaultdict(int)
+        for (bucket, account, klass), amount in self.usage.items():
+            hours[bucket - bucket % 3600, account, klass] += amount
+        return hours
+
+    def day_of(self, second: int) -> dt.date:
+        moment = at(second)
+        assert moment is not None
+        return moment.astimezone(ZoneInfo(self.facts.timezone or "UTC")).date()
