@@ -1,0 +1,31 @@
+"""The record of policy cycles."""
+
+from tests.integration.ledger.books import CLUSTER, Ledger, submitted, told
+
+from gpuledger.database.engine import reading
+from gpuledger.events.budget import AllocationIssued
+from gpuledger.ledger.cycles import latest_cycle
+
+
+def issued(cycle: str, **record: object) -> AllocationIssued:
+    return AllocationIssued(
+        cluster=CLUSTER,
+        cycle=cycle,
+        sequences={CLUSTER: 1},
+        config_version="1",
+        input_digest="d",
+        record=record,
+    )
+
+
+def test_the_newest_cycle_is_returned_whole(ledger: Ledger) -> None:
+    ledger.append(told(900, issued("c1", supply_gpus=8)), told(5, submitted()))
+    ledger.append(told(600, issued("c2", supply_gpus=9, decisions=[{"workload": "w1", "numbers": {"a": 1}}])))
+    with reading(ledger.engine) as reader:
+        record = latest_cycle(reader, CLUSTER)
+    assert record == {"supply_gpus": 9, "decisions": [{"workload": "w1", "numbers": {"a": 1}}]}
+
+
+def test_a_cluster_without_a_cycle_has_none(ledger: Ledger) -> None:
+    with reading(ledger.engine) as reader:
+        assert latest_cycle(reader, CLUSTER) is None

@@ -1,0 +1,82 @@
+"""Segments, waits, hosts and the organisation's tables: versions in force, and those before."""
+
+from tests.integration.ledger.books import (
+    CLUSTER,
+    HOUR,
+    Ledger,
+    ended,
+    registered,
+    run_of,
+    started,
+    submitted,
+    told,
+)
+
+from gpuledger.events import budget, host
+
+SEGMENTS = (
+    "SELECT extract(epoch FROM from_at)::bigint, extract(epoch FROM to_at)::bigint, since_seq, until_seq"
+    " FROM ledger.segments WHERE workload = :workload ORDER BY id"
+)
+WAITS = SEGMENTS.replace("segments", "waits")
+
+
+def test_an_open_segment_is_superseded_by_the_closed_one(ledger: Ledger) -> None:
+    ledger.append(told(0, submitted()), told(5, started()))
+    ledger.append(told(9, ended()))
+    assert ledger.rows(SEGMENTS, workload="w1") == [(5, None, 2, 3), (5, 9, 3, None)]
+    assert ledger.rows(WAITS, workload="w1") == [(0, 5, 2, None)]
+
+
+def test_a_batch_leaves_no_version_that_nobody_could_have_seen(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, HOUR))
+    assert ledger.rows(SEGMENTS, workload="w1") == [(0, HOUR, 3, None)]
+
+
+def test_what_did_not_change_keeps_its_version(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, HOUR))
+    ledger.append(told(2 * HOUR, started(run="r2")))
+    assert ledger.rows(SEGMENTS, workload="w1") == [(0, HOUR, 3, None), (2 * HOUR, None, 4, None)]
+
+
+def test_a_run_that_turns_out_to_hold_nothing_is_superseded_by_nothing(ledger: Ledger) -> None:
+    ledger.append(*run_of(10, HOUR))
+    ledger.append(told(10, ended(), source="reconcile/x"))
+    assert ledger.rows(SEGMENTS, workload="w1") == [(10, HOUR, 3, 4)]
+    assert ledger.used() == {}
+
+
+def test_a_row_says_all_that_is_known_of_the_run(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, HOUR, hosts=["h2", "h1"], gpu_model="H100", klass="unallocated", gpus_milli=142))
+    row = ledger.rows(
+        "SELECT book, run, account, class, gpus_milli, gpu_model, hosts, estimated FROM ledger.segments"
+    )
+    assert row == [(CLUSTER, "r1", "org/vision", "unallocated", 142, "H100", ["h1", "h2"], False)]
+
+
+def test_hosts_are_written_anew_with_each_fact_about_them(ledger: Ledger) -> None:
+    ledger.append(told(0, registered("h1", 8)), told(0, registered("h2", 4)))
+    ledger.append(told(50, host.Retired(cluster=CLUSTER, host="h1", gpus=8, gpu_model="H100")))
+    query = "SELECT host, gpus, extract(epoch FROM to_at)::bigint, since_seq, until_seq FROM ledger.hosts ORDER BY id"
+    assert ledger.rows(query) == [("h1", 8, None, 2, 3), ("h2", 4, None, 2, None), ("h1", 8, 50, 3, None)]
+
+
+def test_an_account_is_created_once_and_by_the_organisations_book_alone(ledger: Ledger) -> None:
+    ledger.append(
+        told(0, budget.AccountCreated(account="org")), told(1, budget.AccountCreated(account="org"))
+    )
+    assert ledger.rows("SELECT account, path, created_seq FROM ledger.accounts") == [("org", "org", 1)]
+
+
+def test_shares_zones_and_periods_are_kept_with_the_row_that_set_them(ledger: Ledger) -> None:
+    ledger.append(
+        told(7, budget.ShareSet(account="org", share=3, reason="t", by="t")),
+        told(7, budget.OrganisationSet(policy="organisation", timezone="Asia/Tokyo", period="month")),
+    )
+    opened = budget.PeriodOpened(cluster=CLUSTER, period="1970-01", installed_gpu_ms=5, grants=[], org_seq=2)
+    ledger.append(told(7, opened), told(8, opened))
+    assert ledger.rows(
+        "SELECT account, extract(epoch FROM from_at)::bigint, share, set_seq FROM ledger.shares"
+    ) == [("org", 7, 3, 1)]
+    assert ledger.rows("SELECT * FROM ledger.organisation") == [(2, "Asia/Tokyo", "month")]
+    assert ledger.rows("SELECT * FROM ledger.periods") == [(CLUSTER, "1970-01", 1, 5)]
