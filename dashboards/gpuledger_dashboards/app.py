@@ -5,8 +5,10 @@ from pathlib import Path
 import streamlit as st
 
 PAGES = Path(__file__).parent / "app_pages"
+# A picture of our own: a named icon would be fetched from the internet.
+ICON = Path(__file__).with_name("favicon.svg")
 
-st.set_page_config(page_title="gpuledger", page_icon=":material/stacked_bar_chart:", layout="wide")
+st.set_page_config(page_title="gpuledger", page_icon=ICON, layout="wide")
 page = st.navigation(
     [
         st.Page(

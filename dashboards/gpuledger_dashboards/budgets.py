@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpuledger.client.answers import BudgetRow
 from gpuledger.kernel.accounts import lineage
-from gpuledger_dashboards.figures import hours, plain, share
+from gpuledger_dashboards.figures import hours, share
 
 CAUSES = {
     "variance_transfer_gpu_ms": "Transfers",
@@ -25,6 +25,9 @@ CAUSES_IN_WORDS = {
     "Scheduler": "owed and not delivered (negative: more than was owed)",
     "Credits": "delivered, and given back after a fault",
 }
+
+NO_BUDGET = "none"
+"""What stands where an account was never granted anything."""
 
 _AMOUNTS = (
     "budget_gpu_ms",
@@ -66,8 +69,13 @@ class Node:
 
     @property
     def is_over_budget(self) -> bool:
-        """Whether it was charged more than it had."""
-        return (self.amounts["available_gpu_ms"] or 0) < 0
+        """Whether it was charged more than it had; who was never granted anything has nothing to be over."""
+        return self.has_budget and (self.amounts["available_gpu_ms"] or 0) < 0
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether anything was granted, or could have been: a share of known capacity may come to nothing."""
+        return bool(self.amounts["budget_gpu_ms"]) or self.amounts["entitlement_gpu_ms"] is not None
 
 
 def tree(rows: Sequence[BudgetRow]) -> list[Node]:
@@ -97,11 +105,11 @@ def table(nodes: Sequence[Node]) -> list[dict[str, str]]:
     return [
         {
             "Account": _indented(node),
-            "Budget": hours(node.amounts["budget_gpu_ms"]),
+            "Budget": hours(node.amounts["budget_gpu_ms"]) if node.has_budget else NO_BUDGET,
             "Charged": hours(node.amounts["charged_gpu_ms"]),
-            "of budget": share(node.amounts["charged_gpu_ms"], node.amounts["budget_gpu_ms"]),
+            "of budget": share(node.amounts["charged_gpu_ms"], node.amounts["budget_gpu_ms"] or None),
             "Held": hours(node.amounts["held_gpu_ms"]),
-            "Available": hours(node.amounts["available_gpu_ms"]),
+            "Available": hours(node.amounts["available_gpu_ms"]) if node.has_budget else NO_BUDGET,
             "Owed": hours(node.amounts["owed_gpu_ms"]),
             "Delivered": hours(node.amounts["delivered_gpu_ms"]),
             "Free use": hours(node.amounts["unallocated_gpu_ms"]),
@@ -130,7 +138,7 @@ def _difference(node: Node) -> int | None:
 def _indented(node: Node) -> str:
     # Em spaces survive HTML; a mark says what a screen reader would otherwise not tell.
     mark = " (over budget)" if node.is_over_budget else ""
-    return "\u2003" * node.depth + plain(node.name + mark)
+    return "\u2003" * node.depth + node.name + mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +229,8 @@ def summary(nodes: Sequence[Node]) -> str:
     )
     if not budget:
         charged_words = f"{hours(charged)} GPU-h were charged; no account has a budget"
+    if not budget:
+        return f"{charged_words}."
     if not over:
         return f"{charged_words}; none of {len(every)} accounts is over budget."
     names = ", ".join(over[:3]) + (f" and {len(over) - 3} more" if len(over) > 3 else "")  # noqa: PLR2004 - as many as one line holds

@@ -32,11 +32,15 @@ CAUSE_COLOURS = {
 INK = {"light": "#16202b", "dark": "#e8edf2"}
 """Theme -> colour of text inside a chart."""
 
+# The height is the plot's: a legend must not squeeze it.
+_AUTOSIZE = alt.AutoSizeParams(type="fit-x", contains="padding")
+_OUTLINE = "#7d8894"
+
 Layered = alt.LayerChart | alt.FacetChart
 """What ``alt.layer`` is annotated to return."""
 
-_TIER = 66
-_SLAB = 30
+_TIER = 84
+_SLAB = 44
 _BASE_HALF = 1.0
 _STEP_HALF = 0.17
 _ROW = 34
@@ -77,23 +81,23 @@ def pyramid(layers: Sequence[Layer], ink: str) -> Layered:
             detail="layer:N",
         )
         for kind, style in (
-            ("whole", {"opacity": 0.18, "line": {"strokeWidth": 1}}),
-            ("part", {"opacity": 0.95}),
+            ("whole", {"fillOpacity": 0.14, "stroke": _OUTLINE, "strokeWidth": 1}),
+            ("part", {"fillOpacity": 0.95}),
         )
     ]
     text = (
         alt.Chart(_data(labels))
-        .mark_text(fontSize=17, fontWeight="bold", baseline="bottom", color=ink)
+        .mark_text(fontSize=18, fontWeight="bold", baseline="bottom", color=ink)
         .encode(x=alt.XDatum(0), y=height, text="text:N")
     )
-    return alt.layer(*slabs, text).properties(height=count * _TIER, width="container")
+    return alt.layer(*slabs, text).properties(height=count * _TIER, width="container", autosize=_AUTOSIZE)
 
 
 def trend(values: Sequence[DayValue]) -> alt.Chart:
     """Return a line per layer over the days; a day without a value is a gap."""
     chart: alt.Chart = (
         alt.Chart(_data(asdict(value) for value in values))
-        .mark_line(point=alt.OverlayMarkDef(size=22), strokeWidth=2)
+        .mark_line(strokeWidth=2.5)
         .encode(
             x=alt.X(
                 "day:T",
@@ -108,9 +112,11 @@ def trend(values: Sequence[DayValue]) -> alt.Chart:
                 axis=alt.Axis(format=".0%", tickCount=6),
                 scale=alt.Scale(domain=[0, 1], clamp=True),
             ),
-            color=alt.Color("layer:N", scale=_scale(COLOURS), legend=_legend("Layer")),
+            color=alt.Color("layer:N", scale=_scale(COLOURS), legend=_legend("Layer", line=True)),
             strokeDash=alt.StrokeDash(
-                "layer:N", scale=alt.Scale(domain=list(DASHES), range=list(DASHES.values())), legend=None
+                "layer:N",
+                scale=alt.Scale(domain=list(DASHES), range=list(DASHES.values())),
+                legend=_legend("Layer", line=True),
             ),
             tooltip=[
                 alt.Tooltip("day:N", title="Day"),
@@ -119,7 +125,7 @@ def trend(values: Sequence[DayValue]) -> alt.Chart:
                 alt.Tooltip("sentence:N", title="Of"),
             ],
         )
-        .properties(height=300, width="container")
+        .properties(height=300, width="container", autosize=_AUTOSIZE)
     )
     return chart
 
@@ -153,7 +159,9 @@ def budget_bars(bars: Sequence[Bar], marks: Sequence[Mark], ink: str) -> Layered
             .mark_tick(thickness=3, height=24, color=ink)
             .encode(x=alt.X("at:Q"), y=y, tooltip=tooltip)
         )
-    return alt.layer(*charts).properties(height=max(len(accounts), 3) * _ROW, width="container")
+    return alt.layer(*charts).properties(
+        height=max(len(accounts), 3) * _ROW, width="container", autosize=_AUTOSIZE
+    )
 
 
 def variance(causes: Sequence[Cause], accounts: Sequence[str]) -> alt.Chart:
@@ -168,7 +176,7 @@ def variance(causes: Sequence[Cause], accounts: Sequence[str]) -> alt.Chart:
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip("account:N", title="Account"), alt.Tooltip("text:N", title="Cause")],
         )
-        .properties(height=max(len(accounts), 3) * _ROW, width="container")
+        .properties(height=max(len(accounts), 3) * _ROW, width="container", autosize=_AUTOSIZE)
     )
     return chart
 
@@ -181,8 +189,11 @@ def _hours_axis() -> alt.Axis:
     return alt.Axis(format=",.0f", tickCount=5, labelOverlap=True)
 
 
-def _legend(title: str) -> alt.Legend:
-    return alt.Legend(title=None, orient="bottom", columns=2, labelLimit=220, description=title)
+def _legend(title: str, *, line: bool = False) -> alt.Legend:
+    legend = alt.Legend(title=None, orient="top", columns=2, labelLimit=240, description=title, offset=4)
+    if line:
+        legend.symbolType, legend.symbolSize, legend.symbolStrokeWidth = "stroke", 700, 3
+    return legend
 
 
 def _scale(colours: dict[str, str]) -> alt.Scale:

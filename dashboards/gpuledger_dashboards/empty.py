@@ -88,9 +88,9 @@ def of_layer(layer: str, reason: str) -> Why:
             "Utilisation needs a source that measures: telemetry of the GPUs, or job records with a measured load.",
         )
     if "inventory" in reason:
-        return Why(
-            sentence,
-            "Name the cluster's GPUs in a budget file, then roll up again.",
-            f"{BUDGET_FILE} && {ROLL_UP}",
+        # A reason that already names the command needs no second one.
+        remedy = (
+            "" if "gpuledger" in reason else "Name the cluster's GPUs in a budget file, then roll up again."
         )
+        return Why(sentence, remedy, f"{BUDGET_FILE} && {ROLL_UP}")
     return Why(sentence)

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, TypeVar
 
-import pandas as pd  # type: ignore[import-untyped] # it comes with Streamlit, its stubs do not
 import streamlit as st
 
 from gpuledger.kernel.errors import GpuledgerError
-from gpuledger_dashboards import charts, data, empty, figures
+from gpuledger_dashboards import charts, data, empty, figures, tables
 
 T = TypeVar("T")
 
@@ -41,20 +40,9 @@ def ink() -> str:
     return charts.INK.get(st.context.theme.type or "light", charts.INK["light"])
 
 
-def table(rows: Sequence[Mapping[str, str]], *, alt: str, left: Sequence[str]) -> None:
-    """Show a plain table that a screen reader can walk; all columns but ``left`` are aligned as numbers."""
-    frame = pd.DataFrame(list(rows))
-    numbers = [name for name in frame.columns if name not in left]
-    styled = frame.style.set_properties(
-        subset=numbers,
-        **{"text-align": "right", "white-space": "nowrap", "font-variant-numeric": "tabular-nums"},
-    ).set_properties(subset=list(left), **{"white-space": "nowrap"})
-    st.table(styled, border="horizontal", hide_index=True, alt=alt)
-
-
-def scrolling_table(rows: Sequence[Mapping[str, str]], *, alt: str) -> None:
-    """Show a long table that scrolls inside its frame."""
-    st.dataframe(pd.DataFrame(list(rows)), hide_index=True, alt=alt, height=280)
+def table(rows: Sequence[Mapping[str, str]], *, caption: str, tall: bool = False) -> None:
+    """Show a plain table; a tall one scrolls inside its frame."""
+    st.html(tables.table(rows, caption=caption, height=tables.TALL if tall else "none"))
 
 
 def download(

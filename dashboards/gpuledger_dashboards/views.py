@@ -46,6 +46,12 @@ class Layer:
         """The value for people."""
         return percent(self.value)
 
+    @property
+    def answer(self) -> str:
+        """Both sides of the ratio in words, and what stands beside it."""
+        said = "Unknown." if self.value is None else f"{self.sentence}."
+        return f"{said} {self.detail[:1].upper()}{self.detail[1:]}." if self.detail else said
+
 
 def pyramid(row: LayersRow) -> list[Layer]:
     """Return the four layers, from the base up."""
@@ -213,3 +219,15 @@ def opening_days(status: ClusterStatus) -> tuple[dt.date, dt.date] | None:
 def summary(layers: Sequence[Layer]) -> str:
     """Return the pyramid as one sentence, which is also its text alternative."""
     return "; ".join(f"{layer.title} {layer.text}" for layer in layers)
+
+
+def unknown(layers: Sequence[Layer]) -> list[tuple[str, empty.Why]]:
+    """Return the layers without a value, those with the same reason together."""
+    found: dict[tuple[str, str], list[str]] = {}
+    whys: dict[tuple[str, str], empty.Why] = {}
+    for layer in layers:
+        if layer.why is not None:
+            key = (layer.why.sentence, layer.why.command)
+            found.setdefault(key, []).append(layer.title)
+            whys[key] = layer.why
+    return [(", ".join(titles), whys[key]) for key, titles in found.items()]

@@ -26,7 +26,9 @@ SETTLE_MS = 90_000
 def executable() -> str:
     """Return the path of a Chromium, from GPULEDGER_TEST_CHROMIUM or the search path."""
     named = os.environ.get("GPULEDGER_TEST_CHROMIUM")
-    found = named or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = (
+        named or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    )
     if found is None:
         raise RuntimeError("no Chromium: sudo apt-get install -y chromium, or set GPULEDGER_TEST_CHROMIUM")
     return found

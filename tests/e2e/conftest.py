@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
-
 from tests.e2e import servers
 from tests.e2e.browsing import launched
 from tests.e2e.seeding import small_book

@@ -1,4 +1,7 @@
-"""Take the pictures of the pages for the docs: ``python tests/e2e/screenshots.py --dashboard URL --out docs/screenshots``."""
+"""Take the pictures of the pages for the docs.
+
+``python tests/e2e/screenshots.py --dashboard URL --out docs/screenshots``
+"""
 
 import argparse
 import sys
@@ -6,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.e2e.browsing import launched, opened  # noqa: E402 - run as a script, from any folder
+from tests.e2e.browsing import launched, opened
 
 PICTURES = {
     "pyramid": "/?cluster={cluster}",

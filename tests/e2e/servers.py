@@ -46,9 +46,10 @@ def pages(api_url: str, log: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _process(command: list[str], environment: dict[str, str], log: Path) -> Iterator[None]:
-    with log.open("wb") as output, subprocess.Popen(
-        command, env=environment, stdout=output, stderr=subprocess.STDOUT
-    ) as process:
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT) as process,
+    ):
         try:
             yield
         finally:

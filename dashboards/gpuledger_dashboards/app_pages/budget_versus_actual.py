@@ -41,7 +41,7 @@ def show_bars(nodes: list[budgets.Node], note: str) -> None:
         key="bars",
         alt="Bar per account: budget, charged and free use in GPU-hours, with a mark where owed; table below",
     )
-    mark = "The dark mark is what the account was owed. " if marks else ""
+    mark = "The upright mark is what the account was owed. " if marks else ""
     st.caption(
         f"{mark}Free use is work that ran unallocated: it is not charged and may be preempted at any time."
     )
@@ -53,8 +53,7 @@ def show_tree(nodes: list[budgets.Node], answer: BudgetVersusActual, context: di
     st.subheader("Accounts, in GPU-h")
     frame.table(
         budgets.table(nodes),
-        alt="Tree of accounts with budget, charged, held, available, owed, delivered and free use in GPU-hours",
-        left=["Account"],
+        caption="Tree of accounts with budget, charged, held, available, owed, delivered and free use in GPU-hours",
     )
     st.caption(
         "An account above others is the sum of those below it. "
@@ -69,7 +68,9 @@ def show_tree(nodes: list[budgets.Node], answer: BudgetVersusActual, context: di
     )
 
 
-def show_variance(nodes: list[budgets.Node], note: str) -> None:
+def show_variance(
+    nodes: list[budgets.Node], answer: BudgetVersusActual, note: str, context: dict[str, object]
+) -> None:
     """Show why delivered is not the budget."""
     st.subheader("Why delivered is not the budget")
     found = budgets.causes(nodes)
@@ -87,9 +88,11 @@ def show_variance(nodes: list[budgets.Node], note: str) -> None:
     with st.expander("The same as a table"):
         frame.table(
             budgets.variance_table(nodes),
-            alt="Tree of accounts with budget less delivered and its causes in GPU-hours",
-            left=["Account"],
+            caption="Tree of accounts with budget less delivered and its causes in GPU-hours",
         )
+    frame.download(
+        "Download the causes (CSV)", budgets.csv_rows(answer.rows), "variance.csv", context, "variance-csv"
+    )
 
 
 def main() -> None:
@@ -118,7 +121,7 @@ def main() -> None:
         st.subheader("Why delivered is not the budget")
         frame.explain(empty.of_layer("impact", reason))
     else:
-        show_variance(nodes, note)
+        show_variance(nodes, answer, note, context)
     frame.working(
         [
             ("Budget - delivered", " + ".join(title.lower() for title in budgets.CAUSES.values())),

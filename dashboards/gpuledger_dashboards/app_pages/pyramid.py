@@ -71,14 +71,13 @@ def show_layers(layers: list[views.Layer], row: LayersRow, note: str, context: d
                 }
                 for layer in reversed(layers)
             ],
-            alt="The four layers, each with its value and both sides of the ratio in GPU-hours",
-            left=["Layer"],
+            caption="The four layers, each with its value and both sides of the ratio in GPU-hours",
         )
         for layer in reversed(layers):
-            detail = f" {layer.detail[:1].upper()}{layer.detail[1:]}." if layer.detail else ""
-            st.markdown(f"**{layer.title}.** {layer.question} {figures.plain(layer.sentence + '.' + detail)}")
-            if layer.why is not None:
-                frame.explain(layer.why)
+            st.markdown(f"**{layer.title}.** {layer.question} {figures.plain(layer.answer)}")
+    for titles, why in views.unknown(layers):
+        st.markdown(f"**{titles}: unknown**")
+        frame.explain(why)
     if row.reason is not None and not row.reasons:
         st.caption(figures.plain(row.reason[:1].upper() + row.reason[1:] + "."))
     st.caption(note)
@@ -101,7 +100,7 @@ def show_trend(daily: Layers, note: str, context: dict[str, object]) -> None:
     )
     st.caption(note)
     with st.expander("The same as a table"):
-        frame.scrolling_table(views.trend_table(daily), alt="The four layers, a row per day")
+        frame.table(views.trend_table(daily), caption="The four layers, a row per day", tall=True)
     frame.download(
         "Download the days (CSV)", views.trend_csv(daily), "layers-by-day.csv", context, "days-csv"
     )
