@@ -1,8 +1,10 @@
 """Ledgers that commands work on.
 
-A test module imports what it needs, and what that needs in turn::
+A test folder's conftest, or a module, names what it needs::
 
-    from tests.commands.fixtures import traces  # noqa: F401 - fixtures are found by name
+    from tests.commands import fixtures
+
+    traces = fixtures.traces
 
 - ``traces``: the three bundled traces, imported once for the whole session; read it, change nothing.
 - ``own_home``: a data folder of the test's own, its embedded PostgreSQL not running.

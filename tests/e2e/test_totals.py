@@ -11,9 +11,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from tests.commands import fixtures
 from tests.commands import traces as oracle
-from tests.commands.fixtures import Ledger, traces  # noqa: F401 - fixtures are found by name
+from tests.commands.fixtures import Ledger
 from tests.commands.traces import ALEX, DATA, DAY_S, OPENB_PODS, PHILLY, WINDOW_S, hours
+
+traces = fixtures.traces
 
 PHILLY_HOURS = {
     "ee9e8c": "256112.178",
@@ -53,7 +56,7 @@ def used_ms(runs: list[oracle.Run]) -> Decimal:
     return sum((run.gpu_ms * run.used_percent / 100 for run in runs), Decimal(0))
 
 
-def test_philly_whole_and_by_virtual_cluster(traces: Ledger) -> None:  # noqa: F811
+def test_philly_whole_and_by_virtual_cluster(traces: Ledger) -> None:
     report = traces.usage("account", "--cluster", "philly")
 
     assert report["total_gpu_hours"] == "978078.473"
@@ -64,7 +67,7 @@ def test_philly_whole_and_by_virtual_cluster(traces: Ledger) -> None:  # noqa: F
     assert {vc: shown[vc] for vc in PHILLY_HOURS} == PHILLY_HOURS
 
 
-def test_philly_split_over_months(traces: Ledger) -> None:  # noqa: F811
+def test_philly_split_over_months(traces: Ledger) -> None:
     report = traces.usage("month", "--cluster", "philly")
 
     edges = [int(dt.datetime(2017, month, 1, tzinfo=dt.UTC).timestamp()) for month in (9, 10, 11, 12)]
@@ -79,7 +82,7 @@ def test_philly_split_over_months(traces: Ledger) -> None:  # noqa: F811
     ]
 
 
-def test_philly_keeps_identical_rows_and_says_so(traces: Ledger) -> None:  # noqa: F811
+def test_philly_keeps_identical_rows_and_says_so(traces: Ledger) -> None:
     report = traces.reports["philly"]
 
     assert (report["records"], report["accepted"], report["dead_lettered"]) == (82_247, 82_247, 0)
@@ -93,7 +96,7 @@ def test_philly_keeps_identical_rows_and_says_so(traces: Ledger) -> None:  # noq
     assert [a["line"] for a in report["anomalies"]] == repeats
 
 
-def test_openb_by_quality_of_service(traces: Ledger) -> None:  # noqa: F811
+def test_openb_by_quality_of_service(traces: Ledger) -> None:
     report = traces.usage("account", "--cluster", "openb")
 
     assert report["total_gpu_hours"] == "51470.674"
@@ -107,7 +110,7 @@ def test_openb_by_quality_of_service(traces: Ledger) -> None:  # noqa: F811
 
 
 @pytest.mark.parametrize("window", range(5))
-def test_openb_by_window_of_thirty_days(traces: Ledger, window: int) -> None:  # noqa: F811
+def test_openb_by_window_of_thirty_days(traces: Ledger, window: int) -> None:
     edges = [window * WINDOW_S, (window + 1) * WINDOW_S]
 
     report = traces.usage("cluster", "--cluster", "openb", "--from", edges[0], "--to", edges[1])
@@ -116,7 +119,7 @@ def test_openb_by_window_of_thirty_days(traces: Ledger, window: int) -> None:  #
     assert report["total_gpu_hours"] == OPENB_WINDOWS[window]
 
 
-def test_openb_pods_that_were_never_scheduled_cost_nothing(traces: Ledger) -> None:  # noqa: F811
+def test_openb_pods_that_were_never_scheduled_cost_nothing(traces: Ledger) -> None:
     never = [
         f"{row['name']}-{row['creation_time']}"
         for row in oracle.rows(OPENB_PODS)
@@ -133,7 +136,7 @@ def test_openb_pods_that_were_never_scheduled_cost_nothing(traces: Ledger) -> No
         assert traces.rows(booked, names=never) == [(0,)]
 
 
-def test_alex_by_project_with_what_was_used(traces: Ledger) -> None:  # noqa: F811
+def test_alex_by_project_with_what_was_used(traces: Ledger) -> None:
     report = traces.usage("account", "--cluster", "alex")
 
     runs = oracle.alex()
@@ -148,7 +151,7 @@ def test_alex_by_project_with_what_was_used(traces: Ledger) -> None:  # noqa: F8
     assert shown == ALEX_HOURS
 
 
-def test_alex_utilisation_weighted(traces: Ledger) -> None:  # noqa: F811
+def test_alex_utilisation_weighted(traces: Ledger) -> None:
     report = traces.usage("cluster", "--cluster", "alex")
 
     used = report["rows"][0]["used_gpu_ms"]
@@ -158,7 +161,7 @@ def test_alex_utilisation_weighted(traces: Ledger) -> None:  # noqa: F811
     assert f"{Decimal(used) / report['total_gpu_ms']:.2%}" == "71.86%"
 
 
-def test_alex_by_day(traces: Ledger) -> None:  # noqa: F811
+def test_alex_by_day(traces: Ledger) -> None:
     report = traces.usage("day", "--cluster", "alex")
 
     first = dt.date(2023, 2, 7)
@@ -181,7 +184,7 @@ def _unpacked(path: Path, folder: Path) -> Path:
     return copy
 
 
-def test_importing_again_changes_nothing(traces: Ledger, tmp_path: Path) -> None:  # noqa: F811
+def test_importing_again_changes_nothing(traces: Ledger, tmp_path: Path) -> None:
     """The same file, a renamed copy, an unpacked one: a path is never identity."""
     heads, digest = traces.heads(), traces.checked_digest()
     events = {book: rows for book, rows, _ in heads}

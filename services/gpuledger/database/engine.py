@@ -57,7 +57,11 @@ def _connected(engine: sa.Engine) -> Iterator[sa.Connection]:
     try:
         with engine.connect() as connection:
             yield connection
-    except (OperationalError, psycopg.OperationalError) as error:
+    except (
+        OperationalError,
+        psycopg.OperationalError,
+        psycopg.errors.IdleInTransactionSessionTimeout,
+    ) as error:
         raise Unavailable(
             f"the database cannot be used now: {getattr(error, 'orig', error)}",
             hint="check GPULEDGER_DATABASE_URL and that PostgreSQL runs, then try again",

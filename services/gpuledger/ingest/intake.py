@@ -1,6 +1,7 @@
 """Events of any book -> the ledger and the telemetry store, one transaction per book."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,6 +21,9 @@ from gpuledger.ledger.periods import open_periods
 
 ACCOUNT_SOURCE = "gpuledger/accounts"
 
+STANDSTILL_S = 20
+"""A worker that does nothing for so long within a transaction is taken for paused. Others wait up to a minute."""
+
 
 class Guard(Protocol):
     """Called inside each transaction, to check a claim and to move positions with the last one."""
@@ -27,6 +31,18 @@ class Guard(Protocol):
     def __call__(self, writer: Writer, *, last: bool) -> None:
         """Check; and when this is the batch's last transaction, write what belongs to the whole batch."""
         ...
+
+
+@contextmanager
+def booking(engine: sa.Engine) -> Iterator[Writer]:
+    """Open a transaction that a paused process cannot hold for long, with the book's lock in it.
+
+    Raises:
+        Unavailable: When the database cannot be reached, or ended a transaction that stood still.
+    """
+    with writing(engine) as writer:
+        writer.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{STANDSTILL_S}s'")
+        yield writer
 
 
 @dataclass(slots=True)
@@ -69,7 +85,7 @@ class Intake:
             batches.setdefault((book_of(event.data), isinstance(event.data, Sampled)), []).append(event)
         work = list(batches.items())
         for index, ((book, is_telemetry), batch) in enumerate(work):
-            with writing(self.engine) as writer:
+            with booking(self.engine) as writer:
                 if is_telemetry:
                     fresh = telemetry.count(writer, book, batch)
                     taken.accepted.update(fresh)
@@ -81,7 +97,7 @@ class Intake:
                 if guard is not None:
                     guard(writer, last=index == len(work) - 1)
         if not work and guard is not None:
-            with writing(self.engine) as writer:
+            with booking(self.engine) as writer:
                 guard(writer, last=True)
         return taken
 
@@ -93,7 +109,7 @@ class Intake:
         """
         opened = {}
         for cluster in sorted(set(clusters) - {ORG_BOOK}):
-            with writing(self.engine) as writer:
+            with booking(self.engine) as writer:
                 periods = open_periods(writer, cluster, clock=self.clock, calendar=self.calendar)
                 if guard is not None:
                     guard(writer, last=False)
@@ -121,7 +137,7 @@ class Intake:
             )[0]
             for account in fresh
         ]
-        with writing(self.engine) as writer:
+        with booking(self.engine) as writer:
             append(writer, ORG_BOOK, created, clock=self.clock, calendar=self.calendar)
             if guard is not None:
                 guard(writer, last=False)

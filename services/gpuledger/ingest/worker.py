@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Writer, reading, writing
-from gpuledger.events.envelope import Event, decode
+from gpuledger.events.envelope import ORG_BOOK, Event, decode
 from gpuledger.events.telemetry import Sampled
 from gpuledger.ingest import offsets, telemetry
 from gpuledger.ingest.dead_letters import DeadLetter, put
@@ -145,6 +145,12 @@ def understood(value: bytes) -> Event:
         BadRecord: When it cannot be read or holds an impossible value.
     """
     event = decode(value)
+    if getattr(event.data, "cluster", None) == ORG_BOOK:
+        raise BadRecord(
+            f"cluster: {ORG_BOOK!r} is the organisation's book, no cluster",
+            code="reserved-name",
+            hint="name the cluster otherwise",
+        )
     if isinstance(event.data, Sampled):
         telemetry.check(event.data)
     return event

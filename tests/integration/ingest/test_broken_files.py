@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.commands.fixtures import Ledger, ledger  # noqa: F401 - fixtures are found by name
+from tests.commands.fixtures import Ledger
 
 HEADER = b"timestamp,duration,num_gpus,gpu_time,cluster"
 GOOD = [b"2017-10-01 00:00:%02d,3600.0,%d,%d.0,vc" % (n, n + 1, 3600 * (n + 1)) for n in range(4)]
@@ -31,7 +31,7 @@ ROWS = {
 
 @pytest.mark.parametrize("code", ROWS)
 def test_a_bad_row_is_a_dead_letter_and_the_rest_is_booked(
-    ledger: Ledger,  # noqa: F811
+    ledger: Ledger,
     tmp_path: Path,
     code: str,
 ) -> None:
@@ -51,7 +51,7 @@ def test_a_bad_row_is_a_dead_letter_and_the_rest_is_booked(
     assert dead_letters(ledger) == [(f"{path}:4", code)]
 
 
-def test_importing_a_broken_file_again_adds_nothing(ledger: Ledger, tmp_path: Path) -> None:  # noqa: F811
+def test_importing_a_broken_file_again_adds_nothing(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_bytes(b"\n".join([HEADER, GOOD[0], *ROWS.values(), *GOOD[1:], b""]))
 
@@ -71,7 +71,7 @@ def test_importing_a_broken_file_again_adds_nothing(ledger: Ledger, tmp_path: Pa
     assert ledger.heads() == heads
 
 
-def test_a_dead_letter_stays_one_while_it_is_bad(ledger: Ledger, tmp_path: Path) -> None:  # noqa: F811
+def test_a_dead_letter_stays_one_while_it_is_bad(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_bytes(with_fault(ROWS["wrong-columns"]))
     ledger("import", "philly", path)
@@ -84,7 +84,7 @@ def test_a_dead_letter_stays_one_while_it_is_bad(ledger: Ledger, tmp_path: Path)
     assert dead_letters(ledger) == [(f"{path}:4", "wrong-columns")]
 
 
-def test_a_truncated_gzip_gives_what_it_holds(ledger: Ledger, tmp_path: Path) -> None:  # noqa: F811
+def test_a_truncated_gzip_gives_what_it_holds(ledger: Ledger, tmp_path: Path) -> None:
     rows = [
         b"2017-10-01 %02d:%02d:%02d,3600.0,1,3600.0,vc" % (n // 3600, n // 60 % 60, n % 60)
         for n in range(5000)
@@ -110,7 +110,7 @@ def test_a_truncated_gzip_gives_what_it_holds(ledger: Ledger, tmp_path: Path) ->
     assert ledger.hours("account") == {"philly/vc": "5000.000"}
 
 
-def test_a_row_that_ends_before_it_starts(ledger: Ledger, tmp_path: Path) -> None:  # noqa: F811
+def test_a_row_that_ends_before_it_starts(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "pods.csv"
     path.write_bytes(
         b"\n".join([PODS, b"p1,1,500,LS,Running,0,7200,0", b"p2,1,1000,LS,Running,0,50,100", b""])
@@ -144,7 +144,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("what", WHOLE)
 def test_a_file_that_is_no_trace_is_refused_whole(
-    ledger: Ledger,  # noqa: F811
+    ledger: Ledger,
     tmp_path: Path,
     what: str,
 ) -> None:
@@ -164,7 +164,7 @@ def test_a_file_that_is_no_trace_is_refused_whole(
     assert dead_letters(ledger) == []
 
 
-def test_an_unknown_source_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:  # noqa: F811
+def test_an_unknown_source_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:
     ran = ledger("import", "nosuch", tmp_path, "--json")
 
     assert ran.status == 2
@@ -175,7 +175,7 @@ def test_an_unknown_source_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:
     }
 
 
-def test_an_unknown_zone_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:  # noqa: F811
+def test_an_unknown_zone_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_bytes(with_fault(GOOD[0]))
 
@@ -186,7 +186,7 @@ def test_an_unknown_zone_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:  
     assert ledger.heads() == []
 
 
-def test_many_faults_are_counted_and_the_first_are_shown(ledger: Ledger, tmp_path: Path) -> None:  # noqa: F811
+def test_many_faults_are_counted_and_the_first_are_shown(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     bad = [b"2017-10-01 00:00:09,3600.0,-%d,3600.0,vc" % (n + 1) for n in range(1200)]
     path.write_bytes(b"\n".join([HEADER, *GOOD, *bad, b""]))
@@ -200,7 +200,7 @@ def test_many_faults_are_counted_and_the_first_are_shown(ledger: Ledger, tmp_pat
     assert len(dead_letters(ledger)) == 1200
 
 
-def test_what_waits_is_announced_on_its_topic(ledger: Ledger, tmp_path: Path) -> None:  # noqa: F811
+def test_what_waits_is_announced_on_its_topic(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_bytes(with_fault(ROWS["wrong-columns"]))
     ledger("import", "philly", path)
@@ -214,7 +214,7 @@ def test_what_waits_is_announced_on_its_topic(ledger: Ledger, tmp_path: Path) ->
     assert note["hint"]
 
 
-def dead_letters(ledger: Ledger) -> list[tuple[str, str]]:  # noqa: F811
+def dead_letters(ledger: Ledger) -> list[tuple[str, str]]:
     """Place and code of all that waits, as the command lists them."""
     listed = ledger.done("dlq", "list")["dead_letters"]
     assert all(letter["reason"] and letter["hint"] for letter in listed)

@@ -1,0 +1,77 @@
+"""Putting traces onto topics without booking them."""
+
+import gzip
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kafka import KafkaAdminClient
+from tests.commands.traces import ALEX, DATA, PHILLY
+
+from gpuledger.events.envelope import key_of
+from gpuledger.events.telemetry import Sampled
+from gpuledger.sources.protocol import ImportOptions, Translated
+from gpuledger.sources.registry import source
+from gpuledger.streams.kafka import KafkaBroker
+from gpuledger.streams.protocol import Message
+from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY, TOPICS, Topic
+
+Trace = tuple[str, Path]
+
+
+def every(trace: Path, nth: int, folder: Path) -> Path:
+    """Return a file with the header and every nth row of a compressed trace."""
+    if nth == 1:
+        return trace
+    lines = gzip.decompress(trace.read_bytes()).splitlines(keepends=True)
+    part = folder / "part.csv.gz"
+    part.write_bytes(gzip.compress(b"".join([lines[0], *lines[1::nth]])))
+    return part
+
+
+def whole_traces(form: str, folder: Path) -> list[Trace]:
+    """Return the traces: whole in the full form, a tenth of Philly in the short one."""
+    return [
+        ("philly", every(PHILLY, 1 if form == "full" else 10, folder)),
+        ("clustercockpit", ALEX),
+        ("openb", DATA),
+    ]
+
+
+def publish(bootstrap: str, traces: list[Trace]) -> dict[Topic, int]:
+    """Put every event of the traces onto its topic; return how many each holds."""
+    broker = KafkaBroker(bootstrap)
+    broker.ensure_topics([SCHEDULER_EVENTS, TELEMETRY])
+    publisher = broker.publisher()
+    counts: dict[Topic, int] = {SCHEDULER_EVENTS: 0, TELEMETRY: 0}
+    for topic, message in _messages(traces):
+        publisher.publish(topic, [message])
+        counts[topic] += 1
+    publisher.close()
+    return counts
+
+
+def publish_raw(bootstrap: str, values: Sequence[bytes], topic: Topic = SCHEDULER_EVENTS) -> None:
+    """Put values as they are onto a topic."""
+    broker = KafkaBroker(bootstrap)
+    broker.ensure_topics([topic])
+    publisher = broker.publisher()
+    publisher.publish(topic, [Message("any", value) for value in values])
+    publisher.close()
+
+
+def forget_topics(bootstrap: str) -> None:
+    """Delete the topics of the product, as an operator could."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    existing = set(admin.list_topics()) & set(TOPICS)
+    for topic in existing:
+        admin.delete_topics([topic])
+    admin.close()
+
+
+def _messages(traces: list[Trace]) -> Iterator[tuple[Topic, Message]]:
+    for name, path in traces:
+        for item in source(name).read(path, ImportOptions()):
+            assert isinstance(item, Translated)
+            for event, value in item.events:
+                topic = TELEMETRY if isinstance(event.data, Sampled) else SCHEDULER_EVENTS
+                yield topic, Message(key_of(event.data), value)

@@ -1,0 +1,73 @@
+"""Ingest workers as processes, and what the database says about them."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from tests.commands.fixtures import Ledger
+from tests.commands.running import start
+
+from gpuledger.ingest.worker import CONSUMER
+from gpuledger.streams.topics import SCHEDULER_EVENTS, Topic
+
+
+def worker(ledger: Ledger, bootstrap: str, *options: str) -> "subprocess.Popen[str]":
+    """Start ``gpuledger ingest``."""
+    return start("ingest", *options, settings=through(ledger, bootstrap))
+
+
+def through(ledger: Ledger, bootstrap: str) -> Mapping[str, str]:
+    """The settings of a ledger that is fed by Kafka."""
+    return {**ledger.settings, "GPULEDGER_KAFKA_BOOTSTRAP": bootstrap}
+
+
+class Watch:
+    """Looks at where a topic's consumer stands, on one connection."""
+
+    def __init__(self, ledger: Ledger, topic: Topic = SCHEDULER_EVENTS) -> None:
+        self.ledger, self.topic = ledger, topic
+
+    def standing(self) -> tuple[int, int]:
+        """Return epoch and position; (0, 0) before the first worker."""
+        rows = self.ledger.rows(
+            "SELECT epoch, position FROM ledger.stream_offsets"
+            " WHERE consumer = :consumer AND stream = :stream AND partition = 0",
+            consumer=CONSUMER,
+            stream=self.topic,
+        )
+        return (rows[0][0], rows[0][1]) if rows else (0, 0)
+
+    @property
+    def epoch(self) -> int:
+        """How many workers have claimed the topic."""
+        return self.standing()[0]
+
+    @property
+    def position(self) -> int:
+        """The next position to read."""
+        return self.standing()[1]
+
+
+def wait_for(
+    condition: Callable[[], bool], process: "subprocess.Popen[str]", *, within_s: float = 120
+) -> bool:
+    """Wait until a condition holds; return False when the process ended before it did."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if process.poll() is not None:
+            return False
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+    return True
+
+
+@contextmanager
+def ended(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+    """Make sure that a process does not outlive the block."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
