@@ -12,7 +12,7 @@ from gpuledger.api.caching import NotModified, TaggedResponse
 from gpuledger.api.context import Context
 from gpuledger.api.metrics import CountRequests, Metrics
 from gpuledger.api.parameters import known_only
-from gpuledger.api.routes import books, ledger, operations, warehouse
+from gpuledger.api.routes import allocations, balances, books, budgets, layers, operations, usage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
 
@@ -53,8 +53,8 @@ def create_app(engine: sa.Engine, clock: Clock, calendar: Calendar | None = None
         redoc_url=None,
         redirect_slashes=False,
     )
-    for router in (ledger.router(context), warehouse.router(context), books.router(context)):
-        app.include_router(router, dependencies=[Depends(known_only)])
+    for subject in (balances, allocations, usage, layers, budgets, books):
+        app.include_router(subject.router(context), dependencies=[Depends(known_only)])
     app.include_router(operations.router(context, metrics))
     problems.install(app)
     # The last one added meets the request first.

@@ -1,0 +1,59 @@
+"""The four layers: availability, occupancy, impact and utilisation."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from gpuledger.api import parameters
+from gpuledger.api.answers import Layers
+from gpuledger.api.context import Context, hours_of, iso, require_cluster
+from gpuledger.database.engine import reading
+from gpuledger.kernel.clock import instant
+from gpuledger.ledger import queries
+from gpuledger.warehouse import reads
+from gpuledger.warehouse.reads import LayersBy, LayersQuery
+
+READING = "as_known"
+"""Physical facts are restated as they become known; sealed statements are another reading."""
+
+LayersKey = Annotated[LayersBy, Query(description="What the rows are keyed by.")]
+
+
+def router(context: Context) -> APIRouter:
+    """Return the paths, reading through the context's database."""
+    routes = APIRouter(prefix="/v1", tags=["warehouse"])
+
+    @routes.get(
+        "/layers",
+        operation_id="listLayers",
+        summary="Availability, occupancy, impact and utilisation",
+        response_model=Layers,
+    )
+    def list_layers(
+        by: LayersKey = LayersBy.CLUSTER,
+        cluster: parameters.Cluster = None,
+        from_: parameters.From = None,
+        to: parameters.To = None,
+    ) -> dict[str, Any]:
+        """Return the four layers of a window; every ratio is one of sums, null where data is missing."""
+        with reading(context.engine) as reader:
+            require_cluster(reader, cluster)
+            calendar = queries.calendar(reader, context.default_calendar)
+            seen = reads.as_of(reader, cluster)
+            from_s, to_s = parameters.window_of(from_, to, calendar)
+            rows = [
+                row.as_json()
+                for row in reads.layers(reader, LayersQuery(by, cluster, from_s, to_s), calendar)
+            ]
+        return {
+            "rows": [{**row, "gpu_hours": hours_of(row)} for row in rows],
+            "by": by,
+            "cluster": cluster,
+            "from": None if from_s is None else iso(instant(from_s)),
+            "to": None if to_s is None else iso(instant(to_s)),
+            "timezone": calendar.timezone,
+            "reading": READING,
+            "as_of": iso(seen or context.clock.now()),
+        }
+
+    return routes

@@ -1,0 +1,27 @@
+"""The newest cycle over HTTP, and what does not exist."""
+
+import pytest
+from fastapi.testclient import TestClient
+from tests.e2e.seeding import SHARES
+
+
+def test_the_newest_cycle_under_the_published_keys(api: TestClient) -> None:
+    answer = api.get("/v1/allocations/current", params={"cluster": "alpha"}).json()
+    assert answer["supply_gpus"] == 64
+    assert {a["account"]: a["issued_gpus"] for a in answer["allocations"]} == SHARES
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/v1/allocations/current?cluster=gamma", "gpuledger cycle --cluster gamma"),
+        ("/v1/allocations/current?cluster=delta", "known clusters: alpha, beta, gamma"),
+        ("/v1/usage?cluster=delta", "known clusters: alpha, beta, gamma"),
+        ("/v1/balances?cluster=delta", "known clusters: alpha, beta, gamma"),
+        ("/v1/balances/alpha/robotic", "alpha/robotics"),
+    ],
+)
+def test_what_does_not_exist_is_404_with_the_way_on(api: TestClient, path: str, hint: str) -> None:
+    answer = api.get(path)
+    assert answer.status_code == 404
+    assert hint in answer.json()["hint"]

@@ -1,0 +1,52 @@
+"""A client that answers from memory, and pages run by Streamlit itself over it."""
+
+import datetime as dt
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+from tests.unit.dashboards.answers import budget, budget_row, layers, layers_row, status
+
+from gpuledger.client import answers
+from gpuledger_dashboards import run
+
+PAGES = Path(run.APP).parent / "app_pages"
+PYRAMID, BUDGET = PAGES / "pyramid.py", PAGES / "budget_versus_actual.py"
+
+
+@dataclass
+class FakeClient:
+    """Answers as told, and remembers what it was asked."""
+
+    statuses: tuple[answers.ClusterStatus, ...] = (status(), status("beta"))
+    rows: tuple[answers.LayersRow, ...] = (layers_row("2026-03-01"), layers_row("2026-03-02"))
+    budgets: tuple[answers.BudgetRow, ...] = (budget_row("alpha/a", 100, 120), budget_row("alpha/b", 50, 10))
+    error: Exception | None = None
+    asked: list[tuple[object, ...]] = field(default_factory=list)
+
+    def clusters(self) -> answers.Clusters:
+        if self.error:
+            raise self.error
+        return answers.Clusters(clusters=self.statuses, as_of="2026-03-11T06:00:00Z")
+
+    def layers(self, by: str, *, cluster: str, from_: dt.date, to: dt.date) -> answers.Layers:
+        self.asked.append((by, cluster, str(from_), str(to)))
+        return layers(*(self.rows if by == "day" else self.rows[:1]), by=by)
+
+    def budget_vs_actual(self, *, cluster: str, period: str) -> answers.BudgetVersusActual:
+        self.asked.append((cluster, period))
+        return budget(*self.budgets)
+
+
+def run_page(page: Path, **query: str) -> AppTest:
+    app = AppTest.from_file(page, default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name.rstrip("_")] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def text_of(app: AppTest) -> str:
+    kinds = (app.title, app.subheader, app.markdown, app.caption, app.info, app.code)
+    return "\n".join(element.value for kind in kinds for element in kind).replace("\\", "")

@@ -1,0 +1,18 @@
+"""The router, and what holds of every page."""
+
+import re
+from pathlib import Path
+
+from tests.unit.dashboards.pages import FakeClient, run_page
+
+from gpuledger_dashboards import run
+
+
+def test_the_router_opens_with_the_pyramid(client: FakeClient) -> None:
+    app = run_page(Path(run.APP))
+    assert [title.value for title in app.title] == ["Pyramid"]
+
+
+def test_no_page_uses_the_word_that_means_the_order_inside_an_account() -> None:
+    for path in Path(run.APP).parent.rglob("*.py"):
+        assert not re.search(r"priorit", path.read_text(), re.IGNORECASE), path.name
