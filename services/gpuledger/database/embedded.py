@@ -102,7 +102,10 @@ class EmbeddedPostgres:
         return _quoted(self._server.get_uri(database)).replace("postgresql://", "postgresql+psycopg://", 1)
 
     def close(self) -> None:
-        """Strike this process off; the last user stops the server."""
+        """Strike this process off with its last handle; the last user stops the server."""
+        _handles[self._data] -= 1
+        if _handles[self._data] > 0:
+            return
         self._strike_off_the_dead()
         with suppress(self._gone):  # somebody else has ended the server
             self._server.cleanup()
