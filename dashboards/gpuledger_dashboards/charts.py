@@ -44,6 +44,7 @@ _SLAB = 44
 _BASE_HALF = 1.0
 _STEP_HALF = 0.17
 _ROW = 34
+_TICKS = 10
 
 
 def pyramid(layers: Sequence[Layer], ink: str) -> Layered:
@@ -95,6 +96,8 @@ def pyramid(layers: Sequence[Layer], ink: str) -> Layered:
 
 def trend(values: Sequence[DayValue]) -> alt.Chart:
     """Return a line per layer over the days; a day without a value is a gap."""
+    days = len({value.day for value in values})
+    every = {"interval": "day", "step": max(1, -(-days // _TICKS))}
     chart: alt.Chart = (
         alt.Chart(_data(asdict(value) for value in values))
         .mark_line(strokeWidth=2.5)
@@ -104,7 +107,7 @@ def trend(values: Sequence[DayValue]) -> alt.Chart:
                 title=None,
                 # Days are names of days; a viewer's zone must not move them.
                 scale=alt.Scale(type="utc"),
-                axis=alt.Axis(format="%d %b", labelOverlap=True, grid=False, tickCount=8),
+                axis=alt.Axis(format="%d %b", labelOverlap=True, grid=False, tickCount=every),
             ),
             y=alt.Y(
                 "value:Q",

@@ -54,7 +54,7 @@ def not_rolled_up(status: ClusterStatus) -> Why:
     """Return why a cluster with a book has no layers."""
     return Why(
         f"The book of {status.cluster} has {status.rows:,} rows, and nothing of it has been rolled up.",
-        "Run the pipelines once; afterwards their schedule does it.",
+        "Run the pipelines once, afterwards their schedule does it. A book whose records hold no GPU stays empty.",
         ROLL_UP,
     )
 

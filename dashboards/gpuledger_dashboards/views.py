@@ -216,6 +216,11 @@ def opening_days(status: ClusterStatus) -> tuple[dt.date, dt.date] | None:
     return max(first, last - dt.timedelta(days=DEFAULT_DAYS - 1)), last
 
 
+def opening_cluster(statuses: Sequence[ClusterStatus]) -> int:
+    """Return the place of the cluster a page opens with: the first that has something to show."""
+    return next((n for n, status in enumerate(statuses) if status.rolled_up_from is not None), 0)
+
+
 def summary(layers: Sequence[Layer]) -> str:
     """Return the pyramid as one sentence, which is also its text alternative."""
     return "; ".join(f"{layer.title} {layer.text}" for layer in layers)

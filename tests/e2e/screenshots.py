@@ -12,9 +12,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.e2e.browsing import launched, opened
 
 PICTURES = {
-    "pyramid": "/?cluster={cluster}",
-    "budget-versus-actual": "/budget-versus-actual?cluster={cluster}",
+    "pyramid": "/?cluster=alex",
+    "budget-versus-actual": "/budget-versus-actual?cluster=philly&period=2017-10",
 }
+"""Picture -> the page of the demo that it shows."""
 SIZE = (1280, 1000)
 LARGEST_BYTES = 300_000
 
@@ -24,13 +25,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dashboard", required=True, help="where the pages are served")
     parser.add_argument("--out", type=Path, required=True, help="folder for the pictures")
-    parser.add_argument("--cluster", default="philly", help="the cluster to show")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with launched() as browser:
         for name, path in PICTURES.items():
             target = options.out / f"{name}.png"
-            url = options.dashboard.rstrip("/") + path.format(cluster=options.cluster)
+            url = options.dashboard.rstrip("/") + path
             page = opened(browser, url, SIZE)
             page.screenshot(path=target)
             page.close()

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from gpuledger.client.answers import BudgetVersusActual, ClusterStatus
-from gpuledger_dashboards import budgets, charts, data, empty, figures, frame
+from gpuledger_dashboards import budgets, charts, data, empty, figures, frame, views
 
 
 def period_changes(statuses: dict[str, ClusterStatus]) -> None:
@@ -19,6 +19,7 @@ def choose(statuses: dict[str, ClusterStatus]) -> tuple[ClusterStatus, str]:
     cluster = pick.selectbox(
         "Cluster",
         list(statuses),
+        index=views.opening_cluster(list(statuses.values())),
         key="cluster",
         bind="query-params",
         on_change=period_changes,

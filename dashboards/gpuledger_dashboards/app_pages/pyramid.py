@@ -21,6 +21,7 @@ def choose(statuses: dict[str, ClusterStatus]) -> tuple[ClusterStatus, dt.date, 
     cluster = pick.selectbox(
         "Cluster",
         list(statuses),
+        index=views.opening_cluster(list(statuses.values())),
         key="cluster",
         bind="query-params",
         on_change=window_changes,

@@ -49,6 +49,7 @@ def test_lines_differ_by_dash_too_and_gaps_stay_gaps() -> None:
     assert spec["encoding"]["strokeDash"]["field"] == "layer"
     assert [v["value"] for v in _values(spec)][-1] is None
     assert spec["encoding"]["x"]["scale"]["type"] == "utc"
+    assert spec["encoding"]["x"]["axis"]["tickCount"] == {"interval": "day", "step": 1}
 
 
 def test_bars_have_a_mark_only_where_something_is_owed() -> None:

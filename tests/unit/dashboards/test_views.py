@@ -71,3 +71,8 @@ def test_a_page_opens_with_the_newest_thirty_days() -> None:
 def test_coverage_and_summary() -> None:
     assert views.coverage_of(layers_row()) == "50.0 % of held GPU-time sampled"
     assert views.summary(views.pyramid(unknown_row())).startswith("Availability unknown; Occupancy unknown")
+
+
+def test_a_page_opens_with_a_cluster_that_has_something_to_show() -> None:
+    assert views.opening_cluster([status("fritz", rolled_up=False), status("alex")]) == 1
+    assert views.opening_cluster([status("fritz", rolled_up=False)]) == 0
