@@ -87,7 +87,8 @@ def main(arguments: Sequence[str] | None = None, clock: Clock | None = None) -> 
         return _told(error, BAD_USAGE)
     except GpuledgerError as error:
         return _told(error, FAILED)
-    print(json.dumps({"clusters": [s.as_json() for s in summaries]}, indent=None if options.json else 2))  # noqa: T201 - the summary is this command's output
+    document = {"clusters": [summary.as_json() for summary in summaries]}
+    sys.stdout.write(json.dumps(document, indent=None if options.json else 2) + "\n")
     return max((status_of(summary) for summary in summaries), key=_BY_WEIGHT.index, default=DONE)
 
 
@@ -232,7 +233,8 @@ def _root(error: "SerializableErrorInfo") -> "SerializableErrorInfo":
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - progress is for people
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
 
 
 def _told(error: GpuledgerError, status: int) -> int:

@@ -1,5 +1,4 @@
 import pytest
-
 from tests.integration.pipelines.rows import Database
 
 

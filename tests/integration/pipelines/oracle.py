@@ -1,11 +1,12 @@
 """The same figures, second by second and in plain Python; shares no code with the pipelines."""
 
 import datetime as dt
+import itertools
 from collections import defaultdict
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
-from tests.integration.pipelines.rows import Facts, at
+from tests.integration.pipelines.rows import Facts, Host, at
 
 
 class Oracle:
@@ -20,7 +21,7 @@ class Oracle:
         self.since_s = min((h.from_s for h in facts.hosts), default=None)
         # Nothing changes between two edges, so one second stands for all of them.
         edges = self._edges(from_s, min(to_s, now_s))
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in itertools.pairwise(edges):
             self._count(start, end - start)
 
     def _edges(self, from_s: int, to_s: int) -> list[int]:
@@ -40,20 +41,7 @@ class Oracle:
                 for index, host in enumerate(s.hosts):
                     whole, odd = divmod(s.gpus_milli, len(s.hosts))
                     held[host] += whole + (index < odd)
-        healthy = 0
-        for h in self.facts.hosts:
-            if not (h.from_s <= second and (h.to_s is None or second < h.to_s)):
-                continue
-            milli, capacity = h.gpus * 1000, self.capacity[bucket]
-            capacity["installed"] += milli * seconds
-            if h.state == "unhealthy":
-                capacity["unhealthy"] += (milli - held[h.name]) * seconds
-                capacity["unhealthy_occupied"] += held[h.name] * seconds
-            elif h.state in {"maintenance", "draining"}:
-                capacity["maintenance"] += (milli - held[h.name]) * seconds
-                healthy += held[h.name]
-            else:
-                healthy += milli
+        healthy = sum(self._count_host(h, held[h.name], second, seconds) for h in self.facts.hosts)
         for account, part in self._parts(second).items():
             self.entitled[hour, account] += part * healthy * seconds
         biggest = self._biggest()
@@ -61,6 +49,20 @@ class Oracle:
             running = w.from_s <= second and (w.to_s is None or second < w.to_s)
             if running and w.minimum_runtime_s > 0 and (biggest is None or w.gpus_milli <= biggest):
                 self.waiting[hour, w.account] += w.gpus_milli * seconds
+
+    def _count_host(self, h: Host, held: int, second: int, seconds: int) -> int:
+        if not (h.from_s <= second and (h.to_s is None or second < h.to_s)):
+            return 0
+        milli, capacity = h.gpus * 1000, self.capacity[second - second % 900]
+        capacity["installed"] += milli * seconds
+        if h.state == "healthy":
+            return milli
+        if h.state == "unhealthy":
+            capacity["unhealthy"] += (milli - held) * seconds
+            capacity["unhealthy_occupied"] += held * seconds
+            return 0
+        capacity["maintenance"] += (milli - held) * seconds
+        return held
 
     def _biggest(self) -> int | None:
         starts = [h.from_s for h in self.facts.hosts]

@@ -77,19 +77,19 @@ class Database:
         self.url = url
         self.engine = sa.create_engine(url, poolclass=sa.NullPool)
 
-    def execute(self, sql: str, rows: Iterable[dict[str, Any]] | None = None, **values: Any) -> None:
+    def execute(self, sql: str, rows: Iterable[dict[str, Any]] | None = None, **values: object) -> None:
         with self.engine.begin() as connection:
             if rows is None:
                 connection.execute(sa.text(sql), values)
             elif listed := list(rows):
                 connection.execute(sa.text(sql), listed)
 
-    def query(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+    def query(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
         with self.engine.connect() as connection:
             return [tuple(row) for row in connection.execute(sa.text(sql), values)]
 
     def clear(self) -> None:
-        tables = "segments, waits, hosts, shares, accounts, organisation, balances, books".split(", ")
+        tables = ["segments", "waits", "hosts", "shares", "accounts", "organisation", "balances", "books"]
         ledger = ", ".join(f"ledger.{name}" for name in tables)
         warehouse = ", ".join(f"warehouse.{name}" for name in (*TABLES, "watermark"))
         self.execute(f"TRUNCATE {ledger}, telemetry.buckets, {warehouse}")
@@ -179,7 +179,7 @@ class Database:
             return [{key: _plain(value) for key, value in row.items()} for row in rows]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, dt.datetime):
         return int((value - EPOCH).total_seconds())
     return value

@@ -4,12 +4,12 @@ import datetime as dt
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.integration.pipelines.rows import DAY_S, HOUR_S, Database, Facts, Host, Segment
 
 from gpuledger_pipelines import definitions
 from gpuledger_pipelines.declaring import RESTATES, restated
 from gpuledger_pipelines.partitions import Span
 from gpuledger_pipelines.resources import Warehouse
-from tests.integration.pipelines.rows import DAY_S, HOUR_S, Database, Facts, Host, Segment
 
 
 def midnight_s(day: dt.date, zone: str = "UTC") -> int:

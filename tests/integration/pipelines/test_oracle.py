@@ -8,15 +8,23 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.integration.pipelines.oracle import Oracle
+from tests.integration.pipelines.rows import (
+    DAY_S,
+    HOUR_S,
+    START_S,
+    Database,
+    Facts,
+    Host,
+    Segment,
+    Share,
+    Wait,
+)  # fmt: skip
 
 from gpuledger_pipelines import definitions
 from gpuledger_pipelines.declaring import RESTATES, restated
 from gpuledger_pipelines.partitions import Span
 from gpuledger_pipelines.resources import Warehouse
-from tests.integration.pipelines.oracle import Oracle
-from tests.integration.pipelines.rows import (
-    DAY_S, HOUR_S, START_S, Database, Facts, Host, Segment, Share, Wait,
-)  # fmt: skip
 
 ACCOUNTS = ["c", "c/x", "c/x/p", "c/x/q", "c/y", "c/z", "other"]
 LEAVES = ["c/x/p", "c/x/q", "c/y", "c/z"]
@@ -89,7 +97,9 @@ def warehouse(database: Database) -> Iterator[Warehouse]:
     max_examples=settings.get_profile(settings.get_current_profile_name()).max_examples // 5,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_every_figure_is_the_oracles(database: Database, warehouse: Warehouse, known: Facts, now_s: int) -> None:
+def test_every_figure_is_the_oracles(
+    database: Database, warehouse: Warehouse, known: Facts, now_s: int
+) -> None:
     """The range is one UTC day; the facts reach over both of its edges."""
     assert definitions.ASSETS  # imported: every table is declared
     database.clear()
@@ -105,7 +115,9 @@ def test_every_figure_is_the_oracles(database: Database, warehouse: Warehouse, k
 
 
 def usage_is_the_oracles(database: Database, oracle: Oracle) -> None:
-    buckets = {(r["bucket_at"], r["account"], r["class"]): r["gpu_ms"] for r in database.table("usage_bucket")}
+    buckets = {
+        (r["bucket_at"], r["account"], r["class"]): r["gpu_ms"] for r in database.table("usage_bucket")
+    }
     hours = {(r["hour_at"], r["account"], r["class"]): r["gpu_ms"] for r in database.table("usage_hour")}
     assert buckets == {key: amount for key, amount in oracle.usage.items() if amount}
     assert hours == {key: amount for key, amount in oracle.usage_hours().items() if amount}
@@ -119,7 +131,9 @@ def capacity_is_the_oracles(database: Database, oracle: Oracle) -> None:
 
 def owed_is_the_oracles(database: Database, oracle: Oracle) -> None:
     rows = {(r["hour_at"], r["account"]): r for r in database.table("owed_hour")}
-    delivered = {(h, a): amount for (h, a, klass), amount in oracle.usage_hours().items() if klass == "allocated"}
+    delivered = {
+        (h, a): amount for (h, a, klass), amount in oracle.usage_hours().items() if klass == "allocated"
+    }
     for key, row in rows.items():
         assert row["delivered_gpu_ms"] == delivered.get(key, 0)
         assert row["demand_gpu_ms"] == delivered.get(key, 0) + oracle.waiting.get(key, 0)
@@ -148,7 +162,9 @@ def days_are_the_oracles(database: Database, oracle: Oracle) -> None:
         installed[day] = installed.get(day, 0) + capacity["installed"]
     rows = {r["day"]: r for r in database.table("layer_metrics_day")}
     found = {day: r["allocated_gpu_ms"] + r["unallocated_gpu_ms"] for day, r in rows.items()}
-    assert {day: amount for day, amount in found.items() if amount} == {d: a for d, a in occupied.items() if a}
+    assert {day: amount for day, amount in found.items() if amount} == {
+        d: a for d, a in occupied.items() if a
+    }
     for day, row in rows.items():
         if row["installed_gpu_ms"] is not None:
             assert row["installed_gpu_ms"] == installed.get(day, 0)

@@ -3,9 +3,18 @@
 import datetime as dt
 
 import pytest
-
 from tests.integration.pipelines.rows import (
-    DAY, DAY_S, HOUR_S, START_S, TABLES, Database, Facts, Host, Segment, Share, Wait,
+    DAY,
+    DAY_S,
+    HOUR_S,
+    START_S,
+    TABLES,
+    Database,
+    Facts,
+    Host,
+    Segment,
+    Share,
+    Wait,
 )  # fmt: skip
 from tests.integration.pipelines.running import failed_gates, materialised, roll_up, why
 
@@ -150,23 +159,6 @@ def test_only_the_days_asked_for_are_restated(database: Database) -> None:
     assert marked == {START_S // DAY_S, START_S // DAY_S + 2}
 
 
-def test_an_open_run_counts_up_to_the_runs_present(database: Database) -> None:
-    facts = Facts(
-        segments=[Segment("c/a", 1000, NOON_S, None), Segment("c/a", 1000, NOON_S, NOON_S + 10 * HOUR_S)],
-        hosts=[Host("h", 4, "healthy", START_S)],
-        accounts=["c/a"],
-    )
-    database.put(facts)
-    database.book(facts, "2024-03")
-    result = roll_up(database.url, DAY, DAY, now_s=NOON_S + 1000)
-    assert result.success, why(result)
-    assert sum(r["gpu_ms"] for r in database.table("usage_bucket")) == 2 * 1000 * 1000
-    (day,) = database.table("layer_metrics_day")
-    assert day["installed_gpu_ms"] == 4000 * (12 * HOUR_S + 1000)
-    ((seq, as_of),) = database.query("SELECT ledger_seq, as_of_at FROM warehouse.watermark")
-    assert (seq, int(as_of.timestamp())) == (1, NOON_S + 1000)
-
-
 def test_without_inventory_capacity_is_missing_with_a_reason(database: Database) -> None:
     facts = Facts(segments=[Segment("c/a", 1000, NOON_S, NOON_S + HOUR_S)], accounts=["c/a"])
     database.put(facts)
@@ -224,47 +216,6 @@ def test_a_run_on_an_unhealthy_host_is_occupied_and_not_available(database: Data
     assert hour["free_gpu_ms"] == 4000 * HOUR_S
     owed = next(r for r in database.table("owed_hour") if r["hour_at"] == NOON_S)
     assert owed["entitlement_gpu_ms"] == (4000 + 1500) * HOUR_S  # I - U - M
-
-
-def test_used_is_what_the_samples_say_to_the_nearest_unit(database: Database) -> None:
-    facts = Facts(
-        segments=[
-            Segment("c/a", 1000, NOON_S, NOON_S + 600),
-            Segment("c/a", 1000, NOON_S + 600, NOON_S + 900, klass="unallocated"),
-        ],
-        accounts=["c/a"],
-    )
-    database.put(facts)
-    database.book(facts, "2024-03")
-    rows = [("w0", 0, 300_000, 1_500_000), ("w0", 300, 300_000, 1_000_001), ("w1", 600, 300_000, 500_000)]
-    database.execute(
-        "INSERT INTO telemetry.buckets (book, bucket_at, gpu, workload, run, rung, sampled_gpu_ms, used_gpu_upms)"
-        " VALUES ('c', to_timestamp(:at), 'g', :w, 'r1', :rung, :sampled, :used)",
-        [
-            {"at": NOON_S + offset, "w": w, "rung": rung, "sampled": sampled, "used": used}
-            for w, offset, sampled, used in rows
-            for rung in ("gpu_util", "sm_active")
-        ],
-    )
-    result = roll_up(database.url, DAY, DAY, now_s=LATER_S)
-    assert result.success, why(result)
-    found = {r["class"]: (r["sampled_gpu_ms"], r["used_gpu_ms"]) for r in database.table("usage_bucket")}
-    # 2.500001 rounds up; 0.5 rounds to the even neighbour.
-    assert found == {"allocated": (600_000, 3), "unallocated": (300_000, 0)}
-
-
-def test_a_request_larger_than_the_cluster_is_no_demand(database: Database) -> None:
-    facts = Facts(
-        waits=[Wait("c/a", 5000, NOON_S, NOON_S + HOUR_S), Wait("c/a", 4000, NOON_S, NOON_S + HOUR_S)],
-        segments=[Segment("c/b", 1000, NOON_S, NOON_S + HOUR_S)],
-        hosts=[Host("h", 4, "healthy", START_S)],
-        accounts=["c/a", "c/b"],
-    )
-    database.put(facts)
-    database.book(facts, "2024-03")
-    assert roll_up(database.url, DAY, DAY, now_s=LATER_S).success
-    owed = {(r["hour_at"], r["account"]): r["demand_gpu_ms"] for r in database.table("owed_hour")}
-    assert owed[NOON_S, "c/a"] == 4 * GPU_HOUR
 
 
 def test_two_clusters_do_not_touch_each_other(database: Database) -> None:

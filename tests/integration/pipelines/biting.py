@@ -1,0 +1,66 @@
+"""A warehouse that holds, into which a test puts one fault and asks the table's gate."""
+
+import datetime as dt
+
+import sqlalchemy as sa
+from tests.integration.pipelines.rows import (
+    DAY_S,
+    HOUR_S,
+    START_S,
+    Database,
+    Facts,
+    Host,
+    Segment,
+    Wait,
+)  # fmt: skip
+
+from gpuledger_pipelines import definitions
+from gpuledger_pipelines.declaring import RESTATES, restated
+from gpuledger_pipelines.gate import Gate, Verdict
+from gpuledger_pipelines.partitions import Span
+from gpuledger_pipelines.resources import Warehouse
+
+NOON_S = START_S + 12 * HOUR_S
+SPAN = Span("c", START_S, START_S + DAY_S, START_S + 9 * DAY_S)
+
+
+def fill(database: Database) -> None:
+    """Two accounts on six GPUs for a day, one of which waits too."""
+    facts = Facts(
+        segments=[
+            Segment("c/a", 2000, NOON_S, NOON_S + 2 * HOUR_S),
+            Segment("c/b", 1000, NOON_S, NOON_S + HOUR_S, klass="unallocated"),
+        ],
+        waits=[Wait("c/a", 1000, NOON_S, NOON_S + HOUR_S)],
+        hosts=[Host("h1", 4, "healthy", START_S), Host("h2", 2, "unhealthy", START_S)],
+        accounts=["c/a", "c/b"],
+    )
+    assert definitions.ASSETS  # imported: every table is declared
+    database.put(facts)
+    database.book(facts, "2024-03")
+    warehouse = Warehouse(url=database.url)
+    for table in RESTATES:
+        restated(warehouse, table, SPAN)
+    warehouse.engine().dispose()
+
+
+def verdict(database: Database, gate: Gate) -> Verdict:
+    engine = sa.create_engine(database.url, poolclass=sa.NullPool)
+    return gate.run(engine, SPAN)
+
+
+def finding(database: Database, gate: Gate, fault: str) -> list[str]:
+    """Put the fault in; return what the gate finds, in words."""
+    assert verdict(database, gate).passed
+    database.execute(fault)
+    found = verdict(database, gate)
+    assert all(each.rows for each in found.findings if each.count), "a finding names rows"
+    return [each.expectation for each in found.findings]
+
+
+def noon() -> str:
+    return f"to_timestamp({NOON_S})"
+
+
+def day() -> dt.date:
+    return dt.date(2024, 3, 1)

@@ -1,0 +1,62 @@
+"""What Dagster is told: every table of the warehouse, in the order of the design, each behind a gate."""
+
+import dagster as dg
+import pytest
+
+from gpuledger.warehouse import tables
+from gpuledger_pipelines.declaring import LEDGER_VIEWS, RESTATES, SUITE, ledger_specs
+from gpuledger_pipelines.definitions import ASSETS, defs
+from gpuledger_pipelines.partitions import DAY_AND_CLUSTER
+from gpuledger_pipelines.schedules import ROLL_UP
+
+UPSTREAM = {
+    "usage_bucket": set(),
+    "usage_hour": {"usage_bucket"},
+    "owed_hour": {"usage_hour"},
+    "capacity_bucket": set(),
+    "layer_metrics_hour": {"usage_hour", "capacity_bucket", "owed_hour"},
+    "layer_metrics_day": {"usage_bucket", "capacity_bucket", "layer_metrics_hour"},
+    "budget_vs_actual": {"owed_hour", "usage_bucket"},
+}
+TABLES = {asset.key.path[-1]: asset for asset in ASSETS}
+
+
+def test_every_table_of_the_warehouse_is_an_asset() -> None:
+    """All but the watermark, which the first table writes beside itself."""
+    assert {*TABLES, "watermark"} == set(tables.__all__)
+    assert set(RESTATES) == set(TABLES)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_lineage_reads_like_the_design(table: str) -> None:
+    upstream = {key for key in TABLES[table].dependency_keys if key.path[0] != "ledger_read"}
+    assert {key.path[-1] for key in upstream} == UPSTREAM[table]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_blocking_gate_stands_behind_every_table(table: str) -> None:
+    (spec,) = TABLES[table].check_specs
+    assert (spec.name, spec.blocking) == (SUITE, True)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_range_of_days_is_a_single_run(table: str) -> None:
+    assert TABLES[table].partitions_def == DAY_AND_CLUSTER
+    assert TABLES[table].backfill_policy == dg.BackfillPolicy.single_run()
+
+
+def test_the_ledgers_views_are_where_lineage_begins() -> None:
+    views = {
+        key.path[-1] for asset in ASSETS for key in asset.dependency_keys if key.path[0] == "ledger_read"
+    }
+    assert views == set(LEDGER_VIEWS) == {spec.key.path[-1] for spec in ledger_specs()}
+
+
+def test_the_job_restates_every_table() -> None:
+    assert {node.name for node in defs.resolve_job_def(ROLL_UP).nodes} == set(TABLES)
+
+
+def test_nothing_runs_by_itself_until_somebody_turns_it_on() -> None:
+    schedules = list(defs.schedules or ())
+    assert {s.name for s in schedules} == {"hourly", "nightly"}  # type: ignore[union-attr]
+    assert {s.default_status for s in schedules} == {dg.DefaultScheduleStatus.STOPPED}  # type: ignore[union-attr]

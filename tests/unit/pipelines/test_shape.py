@@ -1,0 +1,23 @@
+"""The columns that the suites expect are those of the tables; each general rule bites in test_expectations_*."""
+
+import pytest
+
+from gpuledger.warehouse import tables
+from gpuledger_pipelines.expectations import budget, layers, owed, usage
+
+COLUMNS = {
+    "usage_bucket": (*usage.BUCKET_KEY, *usage.AMOUNTS),
+    "usage_hour": (*usage.HOUR_KEY, *usage.AMOUNTS),
+    "owed_hour": (*owed.KEY, *owed.AMOUNTS),
+    "capacity_bucket": (*layers.CAPACITY_KEY, *layers.CAPACITY),
+    "layer_metrics_hour": (*layers.HOUR_KEY, *layers.AMOUNTS, "reason"),
+    "layer_metrics_day": (*layers.DAY_KEY, *layers.AMOUNTS, "reason"),
+    "budget_vs_actual": (*budget.KEY, *budget.POTS, *budget.ACTUAL, *budget.CAUSES),
+}
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+def test_a_suite_expects_the_columns_of_its_table(table: str) -> None:
+    expected = COLUMNS[table]
+    assert len(set(expected)) == len(expected)
+    assert set(expected) == {column.name for column in getattr(tables, table).columns}

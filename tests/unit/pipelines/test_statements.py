@@ -1,0 +1,39 @@
+import re
+from importlib import resources
+
+import pytest
+import sqlalchemy as sa
+
+from gpuledger_pipelines.statements import statement
+
+ROOT = resources.files("gpuledger_pipelines")
+STATEMENTS = sorted(
+    f"{subject.name}/{file.name.removesuffix('.sql')}"
+    for subject in (ROOT / "defs").iterdir()
+    if (subject / "sql").is_dir()
+    for file in (subject / "sql").iterdir()
+)
+
+
+def test_there_are_statements() -> None:
+    assert len(STATEMENTS) == 8
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_every_include_is_in_place(name: str) -> None:
+    assert "-- include:" not in statement(name)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_only_the_read_views_and_the_warehouse_are_named(name: str) -> None:
+    """The ledger's own tables are not an interface."""
+    assert not re.findall(r"\b(?:ledger|side|telemetry)\.\w+", statement(name))
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_every_parameter_is_known(name: str) -> None:
+    known = {
+        "cluster", "from_s", "to_s", "now_s", "bucket_s", "versions", "starts", "ends", "portion_versions",
+        "accounts", "numerators", "denominators", "days", "periods",
+    }  # fmt: skip
+    assert set(sa.text(statement(name)).compile().params) <= known
