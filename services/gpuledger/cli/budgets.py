@@ -41,7 +41,7 @@ def apply(
         at_s = moment(from_, "--from", config.calendar)
         at_s = seconds(clock.now()) if at_s is None else at_s
         with reading(engine) as reader:
-            changes = budgets.plan(reader, file, at_s, getpass.getuser(), config.calendar)
+            changes = budgets.plan(reader, file, at_s, _who(), config.calendar)
         for change in changes:
             note(change.shown)
         applied, opened = False, {}
@@ -57,6 +57,13 @@ def apply(
         print("nothing to change")
     else:
         print(f"{len(changes)} changes {'applied' if applied else 'not applied'}")
+
+
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user often has no name
+        return "unknown"
 
 
 def _agreed(changes: int, *, yes: bool) -> bool:

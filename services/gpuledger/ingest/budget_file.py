@@ -75,21 +75,20 @@ def read(path: Path) -> BudgetFile:
         Refused: When it is not YAML or a key or value does not fit; names each place.
     """
     try:
-        raw: Any = yaml.safe_load(path.read_text())
+        raw: Any = yaml.load(path.read_text(), _Loader)  # noqa: S506 - a SafeLoader
     except (FileNotFoundError, IsADirectoryError) as error:
         raise NotFound(
             f"{path}: no such file", hint="name a YAML file; docs/budget-file.md shows one"
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Refused(f"{path}: is not YAML: {error}") from error
+        raise Refused(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
     try:
-        file = BudgetFile.model_validate(raw or {}, strict=False)
+        file = BudgetFile.model_validate({} if raw is None else raw, strict=False)
         for account in file.accounts:
             check_path(account)
         if file.organisation:
             Calendar(file.organisation.timezone)
-        for place, grant in _grants(file):
-            _check_amount(place, grant)
+        _check_grants(file)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors())
         raise Refused(f"{path}: {faults}", hint="docs/budget-file.md lists every key") from error
@@ -103,16 +102,38 @@ def read(path: Path) -> BudgetFile:
     return file
 
 
-def _grants(file: BudgetFile) -> list[tuple[str, Grant]]:
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that stands twice: YAML itself would silently take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+        """Return the mapping of a node whose keys are all different."""
+        keys = [key.value for key, _ in node.value]
+        for key, _ in node.value:
+            if keys.count(key.value) > 1:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{key.value!r} stands twice", key.start_mark
+                )
+        return super().construct_mapping(node, deep=deep)
+
+
+def _grants(file: BudgetFile) -> list[tuple[str, str, Grant]]:
     return [
-        (f"accounts.{name}.grants[{n}]", grant)
+        (name, f"accounts.{name}.grants[{n}]", grant)
         for name, account in file.accounts.items()
         for n, grant in enumerate(account.grants)
     ]
 
 
-def _check_amount(place: str, grant: Grant) -> None:
-    try:
-        grant.gpu_ms  # noqa: B018 - the conversion is the check
-    except ValueError as error:
-        raise Refused(f"{place}.gpu_hours: {error}") from error
+def _check_grants(file: BudgetFile) -> None:
+    seen: set[tuple[str, str, str]] = set()
+    for name, place, grant in _grants(file):
+        try:
+            grant.gpu_ms  # noqa: B018 - the conversion is the check
+        except ValueError as error:
+            raise Refused(f"{place}.gpu_hours: {error}") from error
+        if (key := (name, grant.cluster, grant.period)) in seen:
+            raise Refused(
+                f"{place}: {name} has another grant on {grant.cluster} for {grant.period}",
+                hint="write one grant with the sum",
+            )
+        seen.add(key)

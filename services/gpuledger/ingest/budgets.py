@@ -12,7 +12,7 @@ import msgspec
 
 from gpuledger.database.engine import Reader, reading
 from gpuledger.events import budget, host
-from gpuledger.events.envelope import Event, make
+from gpuledger.events.envelope import Event, book_of, make
 from gpuledger.events.registry import Fact
 from gpuledger.ingest.budget_file import BudgetFile, Cluster
 from gpuledger.ingest.intake import Intake
@@ -57,16 +57,21 @@ def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar
 
 def apply(intake: Intake, changes: list[Change], at_s: int) -> dict[str, list[str]]:
     """Journal the commands, then open the periods that can be opened; return those by cluster."""
-    intake.take([_event(fact, at_s) for change in changes for fact in change.facts])
+    with reading(intake.engine) as reader:
+        sequences = queries.sequences(reader)
+    intake.take(
+        [_event(fact, at_s, sequences.get(book_of(fact), 0)) for change in changes for fact in change.facts]
+    )
     with reading(intake.engine) as reader:
         clusters = queries.clusters(reader)
     return intake.open_periods(clusters)
 
 
-def _event(fact: Fact, at_s: int) -> Event:
-    # The id names the content, so that a command cannot be booked twice for one moment.
+def _event(fact: Fact, at_s: int, seen_seq: int) -> Event:
+    # The id names the content and what it was decided on: the same plan is booked once, and a share that
+    # is set to and fro for one moment, or a grant that grows twice by the same amount, is booked each time.
     body = msgspec.json.encode(fact)
-    event_id = f"{at_s}/{hashlib.sha256(body).hexdigest()[:24]}"
+    event_id = f"{at_s}/{seen_seq}/{hashlib.sha256(body).hexdigest()[:24]}"
     return make(id=event_id, source=SOURCE, at_s=at_s, data=fact)[0]
 
 

@@ -1,0 +1,135 @@
+"""``audit verify``, ``rebuild`` and ``dlq``: the book is checked, and a change in it is found."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.commands.fixtures import Ledger
+
+TRACE = (
+    "timestamp,duration,num_gpus,gpu_time,cluster\n"
+    "2017-10-01 00:00:00,3600.0,1,3600.0,vc\n"
+    "2017-10-01 00:00:01,3600.0,2,7200.0,vc\n"
+)
+
+
+@pytest.fixture
+def booked(ledger: Ledger, tmp_path: Path) -> Ledger:
+    """Two jobs."""
+    path = tmp_path / "trace.csv"
+    path.write_text(TRACE)
+    ledger.done("import", "philly", path)
+    return ledger
+
+
+def tamper(ledger: Ledger, statement: str) -> None:
+    """Do what only an owner who takes the guards away can do, and put them back."""
+    ledger.change(
+        "ALTER TABLE ledger.journal DISABLE TRIGGER USER; ALTER TABLE ledger.postings DISABLE TRIGGER USER;"
+        f"{statement};"
+        "ALTER TABLE ledger.journal ENABLE TRIGGER USER; ALTER TABLE ledger.postings ENABLE TRIGGER USER"
+    )
+
+
+def test_the_keys(booked: Ledger) -> None:
+    document = booked.done("audit", "verify")
+    assert document["ok"] is True
+    assert [book["book"] for book in document["books"]] == ["philly", "~org"]
+    assert all(book.keys() == {"book", "rows", "head", "first_bad"} for book in document["books"])
+    rebuilt = booked.done("rebuild", "--check")
+    assert rebuilt.keys() == {"ok", "state_digest", "differences"}
+    assert (rebuilt["ok"], rebuilt["differences"]) == (True, [])
+
+
+TAMPERED = {
+    "a changed fact": (
+        """UPDATE ledger.journal SET body = jsonb_set(body::jsonb, '{gpus_milli}', '1')::json
+           WHERE book = 'philly' AND seq = 2""",
+        2,
+    ),
+    "a missing row": ("DELETE FROM ledger.journal WHERE book = 'philly' AND seq = 2", 2),
+    "a changed amount": ("UPDATE ledger.postings SET amount = amount + 1 WHERE book = 'philly'", 3),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_tampered_row_is_named(booked: Ledger, what: str) -> None:
+    statement, seq = TAMPERED[what]
+    tamper(booked, statement)
+
+    ran = booked("audit", "verify", "--json")
+
+    assert ran.status == 3
+    assert ran.json["ok"] is False
+    bad = {book["book"]: book["first_bad"] for book in ran.json["books"]}
+    assert bad["philly"]["seq"] == seq
+    assert bad["~org"] is None
+    people = booked("audit", "verify")
+    assert people.status == 3
+    assert f"row {seq}: " in people.out
+    assert "the ledger does NOT hold" in people.out
+
+
+def test_a_guard_that_is_off_is_a_fault(booked: Ledger) -> None:
+    booked.change("ALTER TABLE ledger.journal DISABLE TRIGGER USER")
+    ran = booked("audit", "verify", "--json")
+    assert ran.status == 3
+    assert ran.json["faults"]
+
+
+def test_a_balance_that_is_off_is_found_and_rebuilt(booked: Ledger) -> None:
+    digest = booked.checked_digest()
+    booked.change("UPDATE ledger.balances SET amount = amount + 1 WHERE pot = 'spent'")
+
+    found = booked("rebuild", "--check", "--json")
+    assert found.status == 3
+    assert found.json["ok"] is False
+    assert any(line.startswith("balance ") for line in found.json["differences"])
+    assert booked("audit", "verify").status == 3
+
+    rebuilt = booked.done("rebuild")
+    assert (rebuilt["ok"], rebuilt["state_digest"]) == (True, digest)
+    assert booked.checked_digest() == digest
+
+
+def test_a_run_that_is_missing_is_found_and_rebuilt(booked: Ledger) -> None:
+    digest = booked.checked_digest()
+    booked.change("DELETE FROM ledger.segments")
+    assert booked("rebuild", "--check").status == 3
+    assert booked("rebuild").status == 0
+    assert booked.checked_digest() == digest
+    assert booked.hours("account") == {"philly/vc": "3.000"}
+
+
+def test_nothing_waits(booked: Ledger) -> None:
+    assert booked.done("dlq", "list") == {"dead_letters": []}
+    assert booked("dlq", "list").out == "no dead letters\n"
+    assert booked.done("dlq", "retry") == {"resolved": 0, "failed": 0}
+
+
+def test_what_is_understood_by_now_is_booked(booked: Ledger, tmp_path: Path) -> None:
+    """A later version reads what an earlier one could not; here the letter itself is mended."""
+    path = tmp_path / "broken.csv"
+    path.write_text(TRACE + "2017-10-01 00:00:02,3600.0,x,0.0,vc\n")
+    assert booked("import", "philly", path).status == 3
+    keys = {"id", "received_at", "place", "code", "reason", "hint", "bytes"}
+    (letter,) = booked.done("dlq", "list")["dead_letters"]
+    assert letter.keys() == keys
+    booked.change(r"UPDATE ledger.dead_letters SET raw = '2017-10-01 00:00:02,3600.0,4,14400.0,vc'")
+
+    retried = booked.done("dlq", "retry")
+
+    assert retried == {"resolved": 1, "failed": 0}
+    assert booked.done("dlq", "list") == {"dead_letters": []}
+    assert booked.hours("account") == {"philly/vc": "7.000"}
+    booked.checked_digest()
+
+
+def test_a_list_for_people(booked: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "broken.csv"
+    path.write_text(TRACE + "2017-10-01 00:00:02,3600.0,x,0.0,vc\n")
+    booked("import", "philly", path)
+    listed = booked("dlq", "list")
+    assert listed.status == 0
+    assert f"{path}:4" in listed.out
+    assert json.loads(booked("dlq", "retry", "--json").out) == {"resolved": 0, "failed": 1}
