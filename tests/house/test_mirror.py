@@ -21,7 +21,7 @@ def unmirrored(repository: Path, code_files: list[Path], python_files: list[Path
     return {
         str(path)
         for path in code_files
-        if "versions" not in path.parts  # revisions are tested by running them
+        if path.parts[0] != "migrations"  # they are tested by running them: tests/migration
         and _decides(ast.parse((repository / path).read_text()))
         and tests.isdisjoint(_mirrors(path))
     }
@@ -43,7 +43,8 @@ def _below_kind(test: Path) -> tuple[str, ...]:
 
 def _mirrors(module: Path) -> set[tuple[str, ...]]:
     """Return every place, relative to a kind of test, where the module's test may stand."""
-    packages = module.parts[2:-1]
+    # services/gpuledger/ledger -> ledger; dashboards/gpuledger_dashboards/app_pages -> dashboards, app_pages.
+    packages = module.parts[2:-1] if module.parts[0] == "services" else (module.parts[0], *module.parts[2:-1])
     stem = packages[-1] if module.stem == "__init__" and packages else module.stem
     if module.stem == "__init__":
         packages = packages[:-1]
