@@ -30,7 +30,7 @@ def test_a_server_serves_all_handles_and_stops_with_the_last_and_keeps_its_data(
         assert ask(first.url(), "SELECT value FROM kept") == 7
         url = first.url()
         assert (
-            ask(url, "SELECT datcollate || datlocprovider FROM pg_database WHERE datname = 'gpuledger'")
+            ask(url, "SELECT datcollate || datlocprovider::text FROM pg_database WHERE datname = 'gpuledger'")
             == "Cb"
         )
     assert not (tmp_path / "a folder" / "postgres" / "postmaster.pid").exists()
