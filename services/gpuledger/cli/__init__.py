@@ -13,15 +13,27 @@ def main() -> None:
     # Boxes are for terminals; NO_COLOR users and pipes get plain help.
     if os.environ.get("NO_COLOR") or not sys.stderr.isatty():
         os.environ.setdefault("TYPER_USE_RICH", "0")
+    from typer import Abort
+    from typer._click.exceptions import ClickException
+
     from gpuledger.cli.app import app
-    from gpuledger.cli.failure import report
+    from gpuledger.cli.failure import FAILED, report, report_usage
     from gpuledger.kernel.errors import GpuledgerError
 
+    as_json = "--json" in sys.argv
     try:
-        app()
+        status = app(standalone_mode=False)
+        sys.stdout.flush()
     except GpuledgerError as error:
-        sys.exit(report(error, as_json="--json" in sys.argv))
-    except BrokenPipeError:
+        status = report(error, as_json=as_json)
+    except ClickException as error:
+        status = report_usage(error, as_json=as_json)
+    except Abort:
+        status = FAILED
+    except (BrokenPipeError, SystemExit) as end:
+        if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
+            raise
         # The reader went away (`| head`): not an error, and nothing more can be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        status = 0
+    sys.exit(status)

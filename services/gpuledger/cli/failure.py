@@ -2,10 +2,25 @@
 
 import json
 import sys
+from typing import Protocol
 
 from gpuledger.kernel.errors import Conflict, GpuledgerError, NotFound, Refused, Unavailable
 
 FAILED, USAGE, PROBLEMS, NOT_FOUND, TRY_AGAIN = 1, 2, 3, 4, 75
+
+
+class UsageFault(Protocol):
+    """What the command line's parser says about a wrong option or argument."""
+
+    exit_code: int
+
+    def format_message(self) -> str:
+        """Return what was wrong."""
+        ...
+
+    def show(self) -> None:
+        """Print it with the command's usage on stderr."""
+        ...
 
 
 def exit_status(error: GpuledgerError) -> int:
@@ -31,3 +46,17 @@ def report(error: GpuledgerError, *, as_json: bool) -> int:
         if error.hint:
             print(f"  hint: {error.hint}", file=sys.stderr)
     return status
+
+
+def report_usage(fault: UsageFault, *, as_json: bool) -> int:
+    """Print what the parser refused on stderr and return the exit status."""
+    if as_json:
+        document = {
+            "error": fault.format_message(),
+            "hint": "add --help to see the options",
+            "exit": fault.exit_code,
+        }
+        print(json.dumps(document), file=sys.stderr)
+    else:
+        fault.show()
+    return fault.exit_code
