@@ -63,9 +63,8 @@ class Intake:
     """
 
     def __init__(self, engine: sa.Engine, clock: Clock, default_calendar: Calendar) -> None:
-        self.engine, self.clock = engine, clock
+        self.engine, self.clock, self._default_calendar = engine, clock, default_calendar
         with reading(engine) as reader:
-            self.calendar = queries.calendar(reader, default_calendar)
             self._accounts = set(queries.account_paths(reader))
 
     def take(self, events: Sequence[Event], guard: Guard | None = None) -> Taken:
@@ -91,7 +90,7 @@ class Intake:
                     taken.accepted.update(fresh)
                     taken.repeated += len(batch) - len(fresh)
                 else:
-                    appended = append(writer, book, batch, clock=self.clock, calendar=self.calendar)
+                    appended = append(writer, book, batch, clock=self.clock, calendar=self._calendar(writer))
                     taken.accepted.update(appended.accepted)
                     taken.repeated += appended.repeated
                 if guard is not None:
@@ -110,12 +109,16 @@ class Intake:
         opened = {}
         for cluster in sorted(set(clusters) - {ORG_BOOK}):
             with booking(self.engine) as writer:
-                periods = open_periods(writer, cluster, clock=self.clock, calendar=self.calendar)
+                periods = open_periods(writer, cluster, clock=self.clock, calendar=self._calendar(writer))
                 if guard is not None:
                     guard(writer, last=False)
             if periods:
                 opened[cluster] = periods
         return opened
+
+    def _calendar(self, writer: Writer) -> Calendar:
+        # Asked in every transaction: the organisation's zone may have been set since, by another process too.
+        return queries.calendar(writer, self._default_calendar)
 
     def _ensure_accounts(self, events: Sequence[Event], guard: Guard | None) -> None:
         """Create accounts on first sight, in the ``~org`` book, before anything is booked to them."""
@@ -138,7 +141,7 @@ class Intake:
             for account in fresh
         ]
         with booking(self.engine) as writer:
-            append(writer, ORG_BOOK, created, clock=self.clock, calendar=self.calendar)
+            append(writer, ORG_BOOK, created, clock=self.clock, calendar=self._calendar(writer))
             if guard is not None:
                 guard(writer, last=False)
         self._accounts.update(fresh)

@@ -1,0 +1,125 @@
+"""Events of any book, booked: one transaction per book, accounts first, days in the organisation's zone."""
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+import sqlalchemy as sa
+
+from gpuledger.database.engine import Writer, make_engine, reading
+from gpuledger.events import budget, host, telemetry, workload
+from gpuledger.events.envelope import Event, make
+from gpuledger.events.registry import Fact
+from gpuledger.ingest.intake import Intake
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import FixedClock
+from gpuledger.ledger import queries
+from gpuledger.ledger.balances import balances
+
+NOON = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
+OCTOBER_29 = int(dt.datetime(2017, 10, 29, 22, 30, tzinfo=dt.UTC).timestamp())
+BERLIN = budget.OrganisationSet(policy="organisation", timezone="Europe/Berlin", period="month")
+
+
+def told(at_s: int, fact: Fact) -> Event:
+    return make(id=f"{type(fact).__name__}/{at_s}/{fact}", source="test", at_s=at_s, data=fact)[0]
+
+
+def submitted(cluster: str = "alpha", account: str = "org/vision") -> workload.Submitted:
+    return workload.Submitted(cluster=cluster, workload="w1", account=account, user="ada", gpus_milli=1000)
+
+
+def run_of(start_s: int, end_s: int) -> list[Event]:
+    named = {"cluster": "alpha", "workload": "w1"}
+    return [
+        told(start_s, submitted()),
+        told(start_s, workload.Started(**named, run="r1", attempt=1, gpus_milli=1000, hosts=["h1"])),
+        told(end_s, workload.Ended(**named, run="r1", reason="completed")),
+    ]
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[sa.Engine]:
+    engine = make_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+def rows(engine: sa.Engine, query: str) -> list[tuple[object, ...]]:
+    with engine.connect() as connection:
+        return [tuple(row) for row in connection.exec_driver_sql(query)]
+
+
+def test_accounts_are_created_on_first_sight_with_all_above_them_before_anything_is_booked(
+    engine: sa.Engine,
+) -> None:
+    Intake(engine, FixedClock(NOON), Calendar()).take([told(0, submitted(account="org/vision/seg"))])
+    with reading(engine) as reader:
+        assert queries.account_paths(reader) == ["org", "org/vision", "org/vision/seg"]
+
+
+def test_an_account_is_created_once_whoever_sees_it_first(engine: sa.Engine) -> None:
+    first, second = (Intake(engine, FixedClock(NOON), Calendar()) for _ in range(2))
+    first.take([told(0, submitted())])
+    second.take([told(1, submitted())])
+    assert rows(engine, "SELECT count(*) FROM ledger.journal WHERE book = '~org'") == [(2,)]
+
+
+def test_what_was_new_and_what_was_known_are_told_apart(engine: sa.Engine) -> None:
+    intake = Intake(engine, FixedClock(NOON), Calendar())
+    gpu = telemetry.GpuSample(uuid="GPU-1", gpu_util=Decimal(5))
+    sample = told(0, telemetry.Sampled(cluster="alpha", host="h1", interval_s=60, gpus=[gpu]))
+    taken = intake.take([*run_of(0, 9), sample, sample])
+    assert (len(taken.accepted), taken.repeated) == (4, 1)
+    again = intake.take([*run_of(0, 9), sample])
+    assert (again.accepted, again.repeated) == (set(), 4)
+
+
+def test_the_guard_runs_in_every_transaction_and_is_told_the_last(engine: sa.Engine) -> None:
+    calls: list[bool] = []
+
+    def guard(writer: Writer, *, last: bool) -> None:
+        assert writer.in_transaction()
+        calls.append(last)
+
+    intake = Intake(engine, FixedClock(NOON), Calendar())
+    intake.take(
+        [told(0, budget.AccountCreated(account="org")), told(0, budget.AccountCreated(account="org/vision"))]
+    )
+    intake.take([told(0, submitted()), told(0, submitted("beta"))], guard)
+    assert calls == [False, True]
+    intake.take([], guard)
+    assert calls == [False, True, True]
+
+
+def test_a_guard_that_refuses_leaves_the_book_as_it_was(engine: sa.Engine) -> None:
+    def refuse(writer: Writer, *, last: bool) -> None:
+        raise RuntimeError("fenced")
+
+    with pytest.raises(RuntimeError, match="fenced"):
+        Intake(engine, FixedClock(NOON), Calendar()).take([told(0, submitted())], refuse)
+    assert rows(engine, "SELECT count(*) FROM ledger.journal WHERE book = 'alpha'") == [(0,)]
+
+
+def test_a_zone_set_with_the_first_grants_cuts_the_periods_that_open_at_once(engine: sa.Engine) -> None:
+    intake = Intake(engine, FixedClock(NOON), Calendar())
+    machine = host.Registered(cluster="alpha", host="h1", gpus=1, gpu_model="H100")
+    grant = budget.Granted(account="org/a", cluster="alpha", period="2017-10", gpu_ms=1, reason="t", by="t")
+    intake.take(
+        [told(0, BERLIN), told(0, budget.AccountCreated(account="org/b")), told(0, machine), told(0, grant)]
+    )
+    assert intake.open_periods(["alpha"]) == {"alpha": ["2017-10"]}
+    with reading(engine) as reader:
+        granted = {b.account: b.granted_gpu_ms for b in balances(reader, "alpha", "2017-10", 0)}
+    assert granted["org/b"] == (31 * 24 + 1) * 3_600_000 // 2  # October has one hour more in Berlin
+
+
+def test_a_zone_that_another_process_set_cuts_the_days_of_what_comes_after(engine: sa.Engine) -> None:
+    worker = Intake(engine, FixedClock(NOON), Calendar())
+    Intake(engine, FixedClock(NOON), Calendar()).take([told(0, BERLIN)])
+    worker.take(run_of(OCTOBER_29, OCTOBER_29 + 3600))
+    days = rows(
+        engine, "SELECT effective_on::text, amount FROM ledger.postings WHERE commodity = 'gpu_ms' ORDER BY 1"
+    )
+    assert days == [("2017-10-29", 1_800_000), ("2017-10-30", 1_800_000)]
