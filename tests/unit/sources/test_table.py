@@ -1,62 +1,15 @@
-"""Broken files: one clear message per fault with file and line, and nothing else lost."""
+"""Broken tables: one clear message per fault with file and line, and nothing else lost."""
 
 import gzip
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.unit.sources.rows import GOOD, PHILLY, codes, only, read
 
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
-from gpuledger.sources.registry import names, source
-
-PHILLY = b"timestamp,duration,num_gpus,gpu_time,cluster"
-GOOD = b"2017-10-09 07:01:55,66.0,1,66.0,11cb48"
-COCKPIT_COLUMNS: Mapping[str, str] = {
-    "job_id": "679694",
-    "cluster": "alex",
-    "subcluster": "a40",
-    "partition": "a40",
-    "user": "user001",
-    "project": "proj001",
-    "start_time": "1675777167",
-    "duration": "83",
-    "walltime": "86340",
-    "state": "completed",
-    "num_acc": "2",
-    "nodes": "node001;node002",
-    "accelerators": "node001/00000000:E1:00.0;node002/00000000:E1:00.0",
-    "acc_utilization_avg": "71.86",
-}
-POD_COLUMNS: Mapping[str, str] = {
-    "name": "openb-pod-0001",
-    "num_gpu": "1",
-    "gpu_milli": "460",
-    "gpu_spec": "",
-    "qos": "LS",
-    "pod_phase": "Running",
-    "creation_time": "427061",
-    "deletion_time": "12902960",
-    "scheduled_time": "427100",
-}
-
-
-def table(columns: Mapping[str, str], **changes: str) -> bytes:
-    row = {**columns, **changes}
-    return ",".join(row).encode() + b"\n" + ",".join(row.values()).encode() + b"\n"
-
-
-def read(
-    name: str, path: Path, content: bytes, options: ImportOptions | None = None
-) -> list[Translated | Fault]:
-    path.write_bytes(content)
-    return list(source(name).read(path, options or ImportOptions()))
-
-
-def only(items: list[Translated | Fault]) -> Fault:
-    (fault,) = [item for item in items if isinstance(item, Fault)]
-    return fault
+from gpuledger.sources.registry import source
 
 
 @pytest.mark.parametrize(
@@ -126,56 +79,6 @@ def test_every_fault_of_a_file_is_told(tmp_path: Path) -> None:
     assert [item.line for item in items if isinstance(item, Translated)] == [2, 4, 8]
 
 
-@pytest.mark.parametrize(
-    ("changes", "code", "told"),
-    [
-        ({"duration": "-1"}, "end-before-start", "duration: '-1'"),
-        ({"num_acc": "x"}, "not-a-number", "num_acc: 'x'"),
-        ({"start_time": "0"}, "missing-value", "start_time"),
-        ({"start_time": "1675777167000"}, "time-out-of-range", "start_time"),
-        ({"start_time": "2023-02-07 13:39:27"}, "not-a-number", "start_time"),
-        ({"acc_utilization_avg": "100.1"}, "out-of-bounds", "acc_utilization_avg: '100.1'"),
-        ({"acc_utilization_avg": "-0.1"}, "out-of-bounds", "acc_utilization_avg"),
-        ({"acc_utilization_avg": "nan"}, "not-a-number", "acc_utilization_avg"),
-        ({"acc_utilization_avg": "1e-999999"}, "out-of-bounds", "acc_utilization_avg"),
-        ({"accelerators": "node009/00000000:E1:00.0"}, "bad-device", "node009"),
-        ({"accelerators": "00000000:E1:00.0"}, "bad-device", "00000000:E1:00.0"),
-        ({"project": ""}, "missing-value", "project"),
-        ({"user": ""}, "missing-value", "user"),
-        ({"cluster": ""}, "missing-value", "cluster"),
-        ({"subcluster": ""}, "missing-value", "subcluster"),
-        ({"walltime": "-5"}, "out-of-bounds", "walltime"),
-    ],
-)
-def test_clustercockpit_checks_its_fields(
-    tmp_path: Path, changes: dict[str, str], code: str, told: str
-) -> None:
-    fault = only(read("clustercockpit", tmp_path / "c.csv", table(COCKPIT_COLUMNS, **changes)))
-    assert fault.code == code
-    assert told in fault.message
-    assert "c.csv:2: " in fault.message
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "told"),
-    [
-        ({"deletion_time": "427099"}, "end-before-start", "scheduled_time 427100"),
-        ({"deletion_time": "5", "scheduled_time": ""}, "end-before-start", "creation_time 427061"),
-        ({"gpu_milli": "1001"}, "out-of-bounds", "gpu_milli: 1001"),
-        ({"num_gpu": "2000000"}, "out-of-bounds", "num_gpu: 2000000"),
-        ({"creation_time": "-1"}, "out-of-bounds", "creation_time: '-1'"),
-        ({"creation_time": ""}, "missing-value", "creation_time"),
-        ({"qos": ""}, "missing-value", "qos"),
-        ({"name": ""}, "missing-value", "name"),
-    ],
-)
-def test_openb_checks_its_fields(tmp_path: Path, changes: dict[str, str], code: str, told: str) -> None:
-    fault = only(read("openb", tmp_path / "o.csv", table(POD_COLUMNS, **changes)))
-    assert fault.code == code
-    assert told in fault.message
-    assert "o.csv:2: " in fault.message
-
-
 def test_a_header_that_does_not_fit_refuses_the_whole_file(tmp_path: Path) -> None:
     for header, told in (
         (b"timestamp,duration,num_gpus,gpu_time", "missing cluster"),
@@ -205,35 +108,6 @@ def test_columns_in_another_order_a_mark_and_returns_are_understood(tmp_path: Pa
     assert item.events[0][0].data.account == "philly/11cb48"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", names())
-def test_missing_and_empty_files_are_refused_by_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Refused, match=r"nowhere\.csv"):
-        source(name).read(tmp_path / "nowhere.csv", ImportOptions())
-    with pytest.raises(Refused, match=r"nowhere\.csv"):
-        source(name).size(tmp_path / "nowhere.csv")
-    with pytest.raises(Refused, match=r"empty\.csv is empty"):
-        read(name, tmp_path / "empty.csv", b"")
-    with pytest.raises(Refused):
-        source(name).read(tmp_path, ImportOptions())
-
-
-@pytest.mark.parametrize("name", names())
-def test_options_that_cannot_be_are_refused(repository: Path, name: str) -> None:
-    file = {"philly": "philly", "clustercockpit": "alex", "openb": "openb_pod_list_default"}[name]
-    path = repository / f"services/gpuledger/demo/data/{file}.csv.gz"
-    with pytest.raises(Refused, match="Mars/Base"):
-        source(name).read(path, ImportOptions(timezone="Mars/Base"))
-    for cluster in ("a/b", "Big", "~org", "a b"):
-        with pytest.raises(Refused, match="--cluster"):
-            source(name).read(path, ImportOptions(cluster=cluster))
-
-
-def test_an_unknown_source_is_refused_with_those_there_are() -> None:
-    with pytest.raises(Refused, match="nonesuch") as caught:
-        source("nonesuch")
-    assert caught.value.hint == "known sources: clustercockpit, openb, philly"
-
-
 def test_a_retry_knows_the_place_and_tells_it(tmp_path: Path) -> None:
     content = b"\n".join((PHILLY, b"a,b", b"a,b", b""))
     _, second = read("philly", tmp_path / "p.csv", content)
@@ -257,34 +131,10 @@ def test_a_retry_takes_the_options_of_the_import(tmp_path: Path) -> None:
     assert item.events == again.events
 
 
-@pytest.mark.parametrize("name", names())
-def test_a_retry_without_context_or_with_a_partial_line_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BadRecord, match="dead letter"):
-        source(name).retry(GOOD, {})
-    columns = {"philly": PHILLY, "clustercockpit": table(COCKPIT_COLUMNS), "openb": table(POD_COLUMNS)}[name]
-    header = columns.split(b"\n")[0]
-    packed = gzip.compress(header + b"\n" + GOOD)
-    fault = only(read(name, tmp_path / "cut.gz", packed[:-1]))
-    assert fault.code == "truncated-gzip"
-    assert fault.raw == GOOD
-    with pytest.raises(BadRecord, match="only the beginning"):
-        source(name).retry(fault.raw, fault.context)
-
-
 def test_a_retry_of_a_line_that_is_too_long_is_refused(tmp_path: Path) -> None:
     fault = only(read("philly", tmp_path / "p.csv", PHILLY + b"\n" + b"x" * 2_000_000 + b"\n"))
     with pytest.raises(BadRecord, match=r"p\.csv:2"):
         source("philly").retry(fault.raw, fault.context)
-
-
-def test_a_file_name_that_is_no_text_does_no_harm(tmp_path: Path) -> None:
-    import os
-
-    path = Path(os.fsdecode(os.fsencode(str(tmp_path)) + b"/tr\xe9ce.csv"))
-    fault = only(read("philly", path, PHILLY + b"\nx\n"))
-    fault.path.encode()
-    fault.message.encode()
-    msgspec.json.encode(fault.context)
 
 
 def test_a_retry_under_options_that_cannot_be_is_refused(tmp_path: Path) -> None:
@@ -292,3 +142,18 @@ def test_a_retry_under_options_that_cannot_be_is_refused(tmp_path: Path) -> None
     with pytest.raises(BadRecord, match=r"p\.csv:2: --cluster") as caught:
         source("philly").retry(GOOD, {**fault.context, "cluster": "A/B"})
     assert caught.value.code == "bad-options"
+
+
+def test_a_copied_renamed_unpacked_or_converted_file_changes_nothing(tmp_path: Path) -> None:
+    content = b"\n".join((PHILLY, GOOD, GOOD, b""))
+    variants = (content, gzip.compress(content), content.replace(b"\n", b"\r\n"), content[:-1])
+    found = []
+    for number, variant in enumerate(variants):
+        items = read("philly", tmp_path / f"copy{number}", variant)
+        found.append([value for item in items if isinstance(item, Translated) for _, value in item.events])
+    assert all(values == found[0] for values in found)
+
+
+def test_a_last_line_without_newline_is_told(tmp_path: Path) -> None:
+    items = read("philly", tmp_path / "p", PHILLY + b"\n" + GOOD)
+    assert [codes(item) for item in items if isinstance(item, Translated)] == [["no-final-newline"]]

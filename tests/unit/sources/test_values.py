@@ -1,0 +1,161 @@
+"""Single fields: what is read, what is refused, and under which code."""
+
+from decimal import Decimal
+
+import pytest
+
+from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources import values
+from gpuledger.sources.values import LocalTimes
+
+
+def test_a_long_value_is_cut_where_it_is_shown() -> None:
+    assert values.shown("x" * 60) == repr("x" * 60)
+    assert values.shown("x" * 61) == repr("x" * 60 + "…")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "missing-value"),
+        ("-5", "out-of-bounds"),
+        ("1.0", "not-a-number"),
+        ("+1", "not-a-number"),
+        (" 1", "not-a-number"),
+        ("٣", "not-a-number"),
+        ("9" * 16, "not-a-number"),
+    ],
+)
+def test_what_is_no_whole_number_is_refused(text: str, code: str) -> None:
+    with pytest.raises(BadRecord, match=r"^field: ") as caught:
+        values.whole_number("field", text)
+    assert caught.value.code == code
+
+
+def test_a_whole_number_has_at_most_fifteen_digits() -> None:
+    assert values.whole_number("field", "007") == 7
+    assert values.whole_number("field", "9" * 15) == 10**15 - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("66", (66, "")),
+        ("66.", (66, "")),
+        ("66.0", (66, "")),
+        ("66.500", (66, "5")),
+        ("66.000", (66, "")),
+        (".25", (0, "25")),
+    ],
+)
+def test_a_duration_is_split_at_its_point(text: str, expected: tuple[int, str]) -> None:
+    assert values.seconds_and_fraction("duration", text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("-0.5", "end-before-start"),
+        ("1.2.3", "not-a-number"),
+        ("1.5s", "not-a-number"),
+        ("", "missing-value"),
+    ],
+)
+def test_what_is_no_duration_is_refused(text: str, code: str) -> None:
+    with pytest.raises(BadRecord) as caught:
+        values.seconds_and_fraction("duration", text)
+    assert caught.value.code == code
+
+
+def test_the_limits_of_gpus_are_inclusive() -> None:
+    assert values.gpu_count("gpus", "1000000") == 1_000_000
+    assert values.gpu_fraction("part", "1000") == 1000
+    with pytest.raises(BadRecord, match="1000001 GPUs"):
+        values.gpu_count("gpus", "1000001")
+    with pytest.raises(BadRecord, match="1001 milli-GPU"):
+        values.gpu_fraction("part", "1001")
+
+
+@pytest.mark.parametrize(
+    ("text", "written"), [("71.860", "71.860"), ("0", "0"), ("1E+2", "100"), ("-0.0", "0.0"), ("100", "100")]
+)
+def test_a_percentage_is_kept_as_written_in_plain_digits(text: str, written: str) -> None:
+    number = values.percent("use", text)
+    assert isinstance(number, Decimal)
+    assert str(number) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("100.0001", "out-of-bounds"),
+        ("-0.1", "out-of-bounds"),
+        ("1e-16", "out-of-bounds"),
+        ("Infinity", "not-a-number"),
+        ("1_0", "not-a-number"),
+        ("half", "not-a-number"),
+    ],
+)
+def test_what_is_no_percentage_is_refused(text: str, code: str) -> None:
+    with pytest.raises(BadRecord) as caught:
+        values.percent("use", text)
+    assert caught.value.code == code
+
+
+def test_instants_end_before_the_year_2101() -> None:
+    assert values.epoch_second("time", "0") == 0
+    assert values.epoch_second("time", "4133980799") == 4_133_980_799
+    with pytest.raises(BadRecord, match="1970 to 2100"):
+        values.epoch_second("time", "4133980800")
+    with pytest.raises(BadRecord, match="1970 to 2100"):
+        values.instant_in_bounds("time", -1, "-1")
+
+
+def test_the_length_of_a_name_is_counted_in_bytes() -> None:
+    assert values.name("user", "é" * 4, limit_bytes=8) == "é" * 4
+    with pytest.raises(BadRecord, match="more than 8 bytes"):
+        values.name("user", "é" * 5, limit_bytes=8)
+
+
+@pytest.mark.parametrize("text", ["", "Big", "a/b", "a b", "~org", "a" * 129])
+def test_a_name_that_is_no_part_of_a_path_cannot_be_a_cluster(text: str) -> None:
+    with pytest.raises(Refused, match="--cluster"):
+        values.cluster_name(text)
+
+
+def test_a_cluster_may_have_digits_dashes_and_dots() -> None:
+    assert values.cluster_name("west-2.a_b") == "west-2.a_b"
+
+
+def test_a_time_without_offset_is_in_the_zone_of_the_import_and_else_utc() -> None:
+    assert LocalTimes(None).read("t", "2017-10-09 07:01:55") == (1_507_532_515, None)
+    assert LocalTimes("Europe/Berlin").read("t", "2017-10-09 07:01:55") == (1_507_525_315, None)
+    assert LocalTimes("Europe/Berlin").read("t", "2017-10-09T07:01:55Z") == (1_507_532_515, None)
+
+
+def test_a_time_that_came_twice_is_the_first_and_is_told() -> None:
+    at_s, odd = LocalTimes("Europe/Berlin").read("t", "2017-10-29 02:30:00")
+    assert at_s == 1_509_237_000  # 00:30Z, still summer time
+    assert odd is not None
+    assert odd[0] == "ambiguous-time"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "missing-value"),
+        ("2017-10-09", "not-a-time"),
+        ("20171009", "not-a-time"),
+        ("0001-01-01 00:00:00+23:59", "time-out-of-range"),
+    ],
+)
+def test_what_is_no_time_is_refused(text: str, code: str) -> None:
+    with pytest.raises(BadRecord) as caught:
+        LocalTimes(None).read("t", text)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "", "../etc/passwd"])
+def test_a_zone_that_does_not_exist_is_refused(zone: str) -> None:
+    with pytest.raises(Refused, match="--tz"):
+        LocalTimes(zone)
