@@ -29,7 +29,8 @@ LATER = EPOCH + dt.timedelta(microseconds=1)
 def test_the_seal_is_the_sha256_of_the_seal_before_and_all_columns_as_a_json_array() -> None:
     # Every chain ever written depends on this encoding: a change here is a change of history.
     columns = '["c",1,0,0,"workload.ended","s","e","AQ==","w","r","{}",null,'
-    postings = '[["charge","gpu_ms",5,["budget","a","1970-01"],["spent","a","1970-01"],"w","r","1970-01-01",null,null]]]'
+    pots = '["budget","a","1970-01"],["spent","a","1970-01"]'
+    postings = f'[["charge","gpu_ms",5,{pots},"w","r","1970-01-01",null,null]]]'
     seal = hashlib.sha256(bytes(32) + columns.encode() + postings.encode()).digest()
     assert row_hash(GENESIS, ROW, [POSTING]) == seal
 
