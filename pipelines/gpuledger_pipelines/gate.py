@@ -205,7 +205,12 @@ def _finding(outcome: "ExpectationValidationResult") -> Finding:
     result: dict[str, Any] = outcome.result or {}
     if outcome.exception_info and not result:
         return Finding(f"{told}: {_raised(outcome.exception_info)}", None)
-    rows = (result.get("details") or {}).get("unexpected_rows") or result.get("unexpected_index_list") or []
+    rows = (
+        (result.get("details") or {}).get("unexpected_rows")
+        or result.get("unexpected_index_list")
+        or result.get("unexpected_list")  # what uniqueness over several columns has instead
+        or []
+    )
     count = result.get("unexpected_count", result.get("observed_value") if rows else None)
     return Finding(told, count, tuple(dict(row) for row in rows[:ROWS_SHOWN]))
 
