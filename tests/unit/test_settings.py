@@ -1,0 +1,86 @@
+"""Settings come from GPULEDGER_ variables, are checked once, and default to needing none."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from gpuledger import settings
+from gpuledger.kernel.errors import Refused
+from gpuledger.settings import Settings
+
+Load = Callable[..., Settings]
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Reads the settings from an environment that holds the given variables only."""
+
+    def once(**variables: str) -> Settings:
+        for name in ("HOME", "DATABASE_URL", "KAFKA_BOOTSTRAP", "API_URL", "TIMEZONE"):
+            monkeypatch.delenv(f"GPULEDGER_{name}", raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(f"GPULEDGER_{name}", value)
+        settings.load.cache_clear()
+        return settings.load()
+
+    yield once
+    settings.load.cache_clear()
+
+
+def test_without_any_variable_everything_is_embedded(load: Load) -> None:
+    found = load()
+    assert found.database_url is None
+    assert found.kafka_bootstrap is None
+    assert found.calendar.timezone == "UTC"
+    assert found.home.name == "gpuledger"
+    assert found.home.is_absolute()
+
+
+def test_variables_are_read(load: Load) -> None:
+    found = load(HOME="/data/ledger", KAFKA_BOOTSTRAP="a:1,b:2", TIMEZONE="Europe/Berlin", NOT_A_SETTING="x")
+    assert found.home == Path("/data/ledger")
+    assert found.kafka_bootstrap == "a:1,b:2"
+    assert found.calendar.timezone == "Europe/Berlin"
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_a_database_address_is_taken_as_people_write_it(load: Load, scheme: str) -> None:
+    found = load(DATABASE_URL=f"{scheme}://me:secret@host:5432/db?sslmode=require")
+    assert found.database_url == "postgresql+psycopg://me:secret@host:5432/db?sslmode=require"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "host/db",
+        "mysql://host/db",
+        "sqlite:///file",
+        "postgresql+psycopg2://host/db",
+        "postgres://h:x/db",
+    ],
+)
+def test_any_other_database_is_refused_without_its_secrets(load: Load, url: str) -> None:
+    with pytest.raises(Refused, match="GPULEDGER_DATABASE_URL: ") as refused:
+        load(DATABASE_URL=url)
+    assert refused.value.hint
+
+
+def test_a_password_is_not_repeated(load: Load) -> None:
+    with pytest.raises(Refused) as refused:
+        load(DATABASE_URL="mysql://me:secret@host/db")
+    assert "secret" not in refused.value.message
+
+
+def test_an_unknown_zone_fails_at_start(load: Load) -> None:
+    with pytest.raises(Refused, match="'Mars/Olympus' is not known"):
+        load(TIMEZONE="Mars/Olympus")
+
+
+def test_they_are_read_once_and_frozen(load: Load) -> None:
+    found = load(TIMEZONE="Europe/Berlin")
+    assert settings.load() is found
+    with pytest.raises(ValidationError, match="frozen"):
+        found.timezone = "UTC"  # type: ignore[misc]
