@@ -173,7 +173,7 @@ def validate(
     """Try the expectations on the rows of a query; return what does not hold."""
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig
-    from great_expectations.datasource.fluent import GxDatasourceWarning
+    from great_expectations.datasource.fluent.interfaces import GxDatasourceWarning
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     context = gx.get_context(mode="ephemeral")
