@@ -122,3 +122,29 @@ def test_without_its_environment_it_says_what_is_missing(
     monkeypatch.delenv("GPULEDGER_DATABASE_URL", raising=False)
     assert main([], CLOCK) == 2
     assert "GPULEDGER_DATABASE_URL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ("PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW;", 75, "cannot be used now"),
+        ("RAISE EXCEPTION 'no room'; RETURN NEW;", 1, "no room"),
+    ],
+    ids=["connection lost", "statement failed"],
+)
+def test_what_goes_wrong_on_the_way_decides_the_exit_status(
+    database: Database, capsys: pytest.CaptureFixture[str], body: str, status: int, told: str
+) -> None:
+    put(database, Facts(segments=[Segment("c/a", 1000, NOON_S, NOON_S + HOUR_S)], accounts=["c/a"]))
+    database.execute(
+        f"CREATE FUNCTION warehouse.trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$"
+    )
+    database.execute(
+        "CREATE TRIGGER trouble BEFORE INSERT ON warehouse.usage_hour FOR EACH ROW"
+        " EXECUTE FUNCTION warehouse.trouble()"
+    )
+    assert main([], CLOCK) == status
+    (c,) = summary(capsys)
+    (error,) = c["errors"]
+    assert error.startswith("usage_hour: ")
+    assert told in error
