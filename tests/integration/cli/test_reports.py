@@ -54,7 +54,7 @@ ALEX_GPU_MS = 14_328_134_000
         ("class", 1, "allocated"),
         ("cluster", 1, "alex"),
         ("model", 3, "a100"),
-        ("host", 75, "node001"),
+        ("host", 35, "node001"),
     ],
 )
 def test_usage_by_each_key_has_the_same_total(traces: Ledger, by: str, keys: int, first: str | None) -> None:
@@ -83,7 +83,7 @@ def test_usage_of_all_clusters_by_day_does_not_try_every_day_between_them(traces
     keys = [row["key"] for row in report["rows"]]
     assert keys[0] == "1970-01-01"
     assert keys[-1] == "2023-02-10"
-    assert report["total_gpu_hours"] == str(978_078_473 / 1000 + 51_470.674 + 3980.037)[:11]
+    assert report["total_gpu_hours"] == "1033529.184", "978,078.473 and 51,470.674 and 3,980.037"
 
 
 WINDOWS: Sequence[tuple[str, str]] = [
@@ -126,7 +126,9 @@ def test_usage_for_people(traces: Ledger) -> None:
     ran = traces("usage", "--cluster", "alex", "--by", "day")
     assert ran.status == 0
     assert ran.err == ""
-    assert "2023-02-08     2,983.182         2,162.210     100.0%" in ran.out
+    assert ["2023-02-08", "2,983.182", "2,162.210", "100.0%"] in [
+        line.split() for line in ran.out.splitlines()
+    ]
     assert "total 3,980.037 GPU-hours, as of " in ran.out
     assert "\x1b" not in ran.out
 
