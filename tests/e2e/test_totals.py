@@ -179,7 +179,7 @@ def _renamed(path: Path, folder: Path) -> Path:
 
 
 def _unpacked(path: Path, folder: Path) -> Path:
-    copy = folder / "unpacked.csv"
+    copy = folder / f"unpacked-{path.stem}"
     copy.write_bytes(gzip.decompress(path.read_bytes()))
     return copy
 

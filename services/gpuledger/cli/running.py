@@ -18,7 +18,6 @@ from gpuledger.cli.output import note, print_json
 if TYPE_CHECKING:
     from gpuledger.settings import Settings
 
-PIPELINES = "gpuledger_pipelines.definitions"
 API_PORT, DASHBOARD_PORT, DAGSTER_PORT = 8080, 8501, 3000
 
 
@@ -143,7 +142,7 @@ def _start_pages(children: Children, config: "Settings", url: str, api: str) -> 
     )
     children.start(
         "dagster",
-        [sys.executable, "-m", "dagster_webserver", "-h", HOST, "-p", str(dagster), "-m", PIPELINES],
+        [sys.executable, "-m", "gpuledger_pipelines.ui", "--port", str(dagster)],
         pipeline_env(config, url),
         cwd=config.home,
     )  # fmt: skip
