@@ -28,13 +28,28 @@ def main(arguments: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     try:
-        process = subprocess.Popen(command)
-        return process.wait(timeout=limit_s)
-    except subprocess.TimeoutExpired:
-        sys.stderr.write(f"{' '.join(command)}: stopped after {limit_s} s\n")
-        return TIMED_OUT
+        status = _wait(subprocess.Popen(command).pid, time.monotonic() + limit_s)
+        if status is None:
+            sys.stderr.write(f"{' '.join(command)}: stopped after {limit_s} s\n")
+        return TIMED_OUT if status is None else status
     finally:
         end_descendants()
+
+
+def _wait(command: int, deadline: float) -> int | None:
+    """Return the exit status of the command, or None at the deadline.
+
+    Orphans that end meanwhile are reaped, as the first process of a machine does: a daemon that was
+    killed must not look alive to those who ask for it.
+    """
+    while time.monotonic() < deadline:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == command:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+        if not pid:
+            time.sleep(0.2)
+    return None
 
 
 def end_descendants() -> None:

@@ -51,7 +51,13 @@ def start(*arguments: object, settings: Mapping[str, str]) -> "subprocess.Popen[
         text=True,
         env=environment(settings),
         start_new_session=True,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - it sets a signal's disposition, nothing else
     )
+
+
+def heed_interrupts() -> None:
+    """Undo what a shell does to commands in the background, tests among them: they ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def finish(process: "subprocess.Popen[str]", *, within_s: float = PATIENCE_S) -> Ran:

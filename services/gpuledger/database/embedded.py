@@ -61,6 +61,8 @@ class EmbeddedPostgres:
         wheel._lock = self._lock  # noqa: SLF001 - the wheel has no other way
         self._gone = postgres_server.psutil.NoSuchProcess
         self._strike_off_the_dead()
+        with self._lock:
+            self._bury_a_zombie(postgres_server.psutil)
         try:
             server = self._patiently(get_server, wheel)
             server._lock = self._lock  # noqa: SLF001
@@ -85,6 +87,21 @@ class EmbeddedPostgres:
                     raise
                 time.sleep(1 + attempt)
         raise AssertionError("the last attempt returns or raises")
+
+    def _bury_a_zombie(self, psutil: Any) -> None:  # noqa: ANN401 - the wheel's own copy
+        """Remove the pid file of a server that was killed and that nobody has reaped.
+
+        A zombie (in a container whose first process does not reap, say) answers signal 0 as if it were
+        alive, so that neither the wheel nor PostgreSQL would start; it holds no file and no memory any more.
+        """
+        path = self._data / "postmaster.pid"
+        try:
+            pid = int(path.read_text().splitlines()[0])
+            zombie = psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        except (OSError, ValueError, IndexError, psutil.Error):
+            return
+        if zombie:
+            path.unlink(missing_ok=True)
 
     def _strike_off_the_dead(self) -> None:
         path = self._data / _PIDS

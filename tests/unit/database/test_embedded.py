@@ -44,6 +44,19 @@ def test_a_server_serves_all_handles_and_stops_with_the_last_and_keeps_its_data(
     assert not (tmp_path / "a folder" / "postgres" / "postmaster.pid").exists()
 
 
+def test_a_killed_server_that_nobody_reaped_does_not_keep_the_next_from_starting(tmp_path: Path) -> None:
+    with EmbeddedPostgres(tmp_path) as server:
+        do(server.url(), "CREATE TABLE kept AS SELECT 7 AS value")
+        pid_file = tmp_path / "postgres" / "postmaster.pid"
+        lines = pid_file.read_text().splitlines()
+    with subprocess.Popen(["true"]) as zombie:
+        while Path(f"/proc/{zombie.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            pass
+        pid_file.write_text("\n".join([str(zombie.pid), *lines[1:]]) + "\n")
+        with EmbeddedPostgres(tmp_path) as again:
+            assert ask(again.url(), "SELECT value FROM kept") == 7
+
+
 def test_the_url_names_the_driver_and_the_database(postgres: EmbeddedPostgres) -> None:
     url = sa.make_url(postgres.url("postgres"))
     assert (url.drivername, url.database) == ("postgresql+psycopg", "postgres")
