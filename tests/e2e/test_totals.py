@@ -175,7 +175,7 @@ def test_alex_by_day(traces: Ledger) -> None:
 
 
 def _renamed(path: Path, folder: Path) -> Path:
-    return Path(shutil.copy(path, folder / "a name of its own.data"))
+    return Path(shutil.copy(path, folder / f"a name of its own {path.stem}"))
 
 
 def _unpacked(path: Path, folder: Path) -> Path:

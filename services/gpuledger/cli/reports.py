@@ -63,6 +63,7 @@ def balance(
     period: Annotated[
         str | None, typer.Option("--period", help="Budget period, such as 2017-10; the newest unless given.")
     ] = None,
+    as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
     """Print what an account was granted, has used, holds and has left."""
@@ -75,7 +76,8 @@ def balance(
 
     config = settings.load()
     with open_database(config) as engine, reading(engine) as reader:
-        found = read_balance(reader, account, cluster, period, seconds(SystemClock().now()), config.calendar)
+        now_s = seconds(SystemClock().now())
+        found = read_balance(reader, account, cluster, period, now_s, config.calendar, recorded(as_of))
     if as_json:
         print_json(found.as_json())
         return

@@ -5,6 +5,7 @@ gpu_ms. Charges of open runs since the last posting are added on reading, so tha
 waits for a job to end.
 """
 
+import datetime as dt
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,6 +13,7 @@ from gpuledger.database.engine import Reader
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.charges import WEIGHTED
@@ -44,12 +46,21 @@ class Balance:
 
 
 def balances(
-    reader: Reader, cluster: str | None, period: str | None, now_s: int, default: Calendar | None = None
+    reader: Reader,
+    cluster: str | None,
+    period: str | None,
+    now_s: int,
+    default: Calendar | None = None,
+    as_of: dt.datetime | None = None,
 ) -> list[Balance]:
-    """Return the balances of all leaf accounts that have any, by cluster, period and account."""
+    """Return the balances of all leaf accounts that have any, by cluster, period and account.
+
+    With ``as_of`` (a recorded time) they are folded anew from what was posted by then.
+    """
     calendar = queries.calendar(reader, default or Calendar())
+    vector = {} if as_of is None else queries.sequences(reader, as_of)
     rows = driver(reader).execute(
-        """
+        f"""
         SELECT book, account, period,
                coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'grant'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'transfer'), 0)::bigint,
@@ -58,19 +69,40 @@ def balances(
                coalesce(sum(amount) FILTER (WHERE pot = 'credited'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'expired'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'unallocated'), 0)::bigint
-        FROM ledger.balances
-        WHERE commodity = %s AND account <> %s AND (%s::text IS NULL OR book = %s)
-          AND (%s::text IS NULL OR period = %s)
+        FROM {"ledger.balances" if as_of is None else _FOLDED} AS b
+        WHERE commodity = %(commodity)s AND account <> %(issuer)s
+          AND (%(cluster)s::text IS NULL OR book = %(cluster)s) AND (%(period)s::text IS NULL OR period = %(period)s)
         GROUP BY book, account, period
         """,
-        (WEIGHTED, BOOK_POT_ACCOUNT, cluster, cluster, period, period),
+        {
+            "commodity": WEIGHTED,
+            "issuer": BOOK_POT_ACCOUNT,
+            "cluster": cluster,
+            "period": period,
+            "books": list(vector),
+            "seqs": list(vector.values()),
+        },
     )
     sums = {(book, account, key): amounts for book, account, key, *amounts in rows}
-    for (book, account, key, klass), amount in _open_remainder(reader, cluster, now_s, calendar).items():
+    if as_of is not None:
+        now_s = min(now_s, seconds(as_of))
+    for (book, account, key, klass), amount in _open_remainder(
+        reader, cluster, now_s, calendar, as_of
+    ).items():
         if period is None or key == period:
             column = 2 if klass == "allocated" else 6
             sums.setdefault((book, account, key), [0] * 7)[column] += amount * WEIGHT_ONE
     return [_balance(book, account, key, amounts) for (book, account, key), amounts in sorted(sums.items())]
+
+
+_FOLDED = """
+    (SELECT p.book, p.commodity, side.account, side.period, side.pot, p.code, side.sign * p.amount AS amount
+     FROM ledger.postings AS p
+     JOIN unnest(%(books)s::text[], %(seqs)s::bigint[]) AS v (book, seq) ON p.book = v.book AND p.seq <= v.seq
+     CROSS JOIN LATERAL (VALUES (p.debit_account, p.debit_period, p.debit_pot, -1),
+                                (p.credit_account, p.credit_period, p.credit_pot, 1))
+                        AS side (account, period, pot, sign))
+"""
 
 
 def balance(
@@ -80,6 +112,7 @@ def balance(
     period: str | None,
     now_s: int,
     default: Calendar | None = None,
+    as_of: dt.datetime | None = None,
 ) -> Balance:
     """Return one account's balance; an inner account is the sum of the leaves below it.
 
@@ -92,7 +125,7 @@ def balance(
     queries.require_account(reader, account)
     cluster = cluster or next(lineage(account))
     below = [
-        b for b in balances(reader, cluster, period, now_s, default)
+        b for b in balances(reader, cluster, period, now_s, default, as_of)
         if b.account == account or b.account.startswith(account + "/")
     ]  # fmt: skip
     if not below:
@@ -132,12 +165,14 @@ def _balance(book: str, account: str, period: str, amounts: list[int]) -> Balanc
 
 
 def _open_remainder(
-    reader: Reader, cluster: str | None, now_s: int, calendar: Calendar
+    reader: Reader, cluster: str | None, now_s: int, calendar: Calendar, as_of: dt.datetime | None
 ) -> dict[tuple[str, str, str, str], int]:
+    in_force, values = queries.in_force(reader, as_of)
     rows = driver(reader).execute(
-        "SELECT book, account, class, gpus_milli, floor(extract(epoch FROM from_at))::bigint FROM ledger.segments"
-        " WHERE until_seq IS NULL AND to_at IS NULL AND (%s::text IS NULL OR book = %s)",
-        (cluster, cluster),
+        "SELECT book, account, class, gpus_milli, floor(extract(epoch FROM from_at))::bigint"
+        f" FROM ledger.segments AS s WHERE {in_force} AND to_at IS NULL"
+        " AND (%(cluster)s::text IS NULL OR book = %(cluster)s)",
+        {"cluster": cluster, **values},
     )
     found: dict[tuple[str, str, str, str], int] = {}
     for book, account, klass, gpus_milli, from_s in rows:

@@ -46,6 +46,18 @@ def sequences(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict
     return dict(rows.fetchall())
 
 
+def in_force(reader: Reader, as_of: dt.datetime | None) -> tuple[str, dict[str, object]]:
+    """Return the condition on segments ``s`` that held at a recorded time, now unless given, and its values."""
+    if as_of is None:
+        return "s.until_seq IS NULL", {}
+    vector = sequences(reader, as_of)
+    clause = (
+        "EXISTS (SELECT 1 FROM unnest(%(books)s::text[], %(seqs)s::bigint[]) AS v (book, seq)"
+        " WHERE v.book = s.book AND s.since_seq <= v.seq AND (s.until_seq IS NULL OR s.until_seq > v.seq))"
+    )
+    return clause, {"books": list(vector), "seqs": list(vector.values())}
+
+
 def dead_letter_count(reader: Reader) -> int:
     """Return how many dead letters wait for a person."""
     row = (

@@ -200,7 +200,7 @@ def _pieces(
     starts[0] = max(starts[0], start_s)
     ends[-1] = min(ends[-1], stop_s)
     per_host = query.by is By.HOST
-    as_of_sql, as_of_values = _in_force(reader, query)
+    as_of_sql, as_of_values = queries.in_force(reader, query.as_of)
     amount = "s.gpus_milli * (least(coalesce(s.to_s, c.end_s), c.end_s) - greatest(s.from_s, c.start_s))"
     sql = f"""
         WITH c AS (SELECT * FROM unnest(%(keys)s::text[], %(starts)s::bigint[], %(ends)s::bigint[])
@@ -243,17 +243,6 @@ def _by_host(rows: Iterable[tuple[list[str], int, int, int]]) -> dict[str, tuple
     return {name: (a, b, c) for name, (a, b, c) in found.items()}
 
 
-def _in_force(reader: Reader, query: UsageQuery) -> tuple[str, dict[str, object]]:
-    if query.as_of is None:
-        return "s.until_seq IS NULL", {}
-    vector = queries.sequences(reader, query.as_of)
-    clause = (
-        "EXISTS (SELECT 1 FROM unnest(%(books)s::text[], %(seqs)s::bigint[]) AS v (book, seq)"
-        " WHERE v.book = s.book AND s.since_seq <= v.seq AND (s.until_seq IS NULL OR s.until_seq > v.seq))"
-    )
-    return clause, {"books": list(vector), "seqs": list(vector.values())}
-
-
 def _used(reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar) -> dict[str, tuple[int, int]]:
     """Return key -> (sampled gpu_ms, used gpu_ms x 1e6); five-minute buckets that begin in the window."""
     if query.by is By.HOST:
@@ -263,7 +252,7 @@ def _used(reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar) -> 
         key = f"to_char(b.bucket_at AT TIME ZONE %(timezone)s, '{form}')"
     else:
         key = _KEYS[query.by]
-    as_of_sql, as_of_values = _in_force(reader, query)
+    as_of_sql, as_of_values = queries.in_force(reader, query.as_of)
     sql = f"""
         SELECT {key} AS key, sum(b.sampled_gpu_ms)::bigint, sum(b.used_gpu_upms)::numeric
         FROM telemetry.buckets AS b

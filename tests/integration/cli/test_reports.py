@@ -186,6 +186,21 @@ def test_without_a_period_the_newest_is_shown(traces: Ledger) -> None:
     assert traces.done("balance", "philly")["period"] == "2017-12"
 
 
+def test_a_balance_as_of_now_is_the_balance(traces: Ledger) -> None:
+    now = traces.done("balance", "philly", "--period", "2017-10")
+    assert traces.done("balance", "philly", "--period", "2017-10", "--as-of", "2999-01-01T00:00:00Z") == now
+
+
+def test_a_balance_as_of_the_last_fact_has_no_grants_yet(traces: Ledger) -> None:
+    ((before,),) = traces.rows(
+        "SELECT max(recorded_at) FROM ledger.journal WHERE book = 'philly' AND type <> 'period.opened'"
+    )
+    document = traces.done("balance", "philly", "--period", "2017-10", "--as-of", before.isoformat())
+    assert document["granted_gpu_ms"] == 0, "periods opened after the last fact"
+    assert document["charged_gpu_hours"] == "442067.613"
+    assert traces("balance", "philly", "--as-of", "2001-01-01T00:00:00Z").status == 4
+
+
 def test_balance_for_people(traces: Ledger) -> None:
     ran = traces("balance", "philly", "--period", "2017-10")
     assert ran.status == 0
