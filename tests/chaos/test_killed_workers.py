@@ -20,7 +20,7 @@ from gpuledger.database.engine import make_engine
 from gpuledger.ingest.worker import BATCH_RECORDS
 from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY, Topic
 
-pytestmark = pytest.mark.durable_broker
+pytestmark = [pytest.mark.durable_broker, pytest.mark.timeout(2400)]
 
 KILLS: dict[Topic, int] = {SCHEDULER_EVENTS: 17, TELEMETRY: 3}
 SEED = 20_171_009
