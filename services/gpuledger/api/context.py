@@ -6,12 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from gpuledger.database.engine import Reader
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, seconds
-from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger import queries
 
 _SUFFIX = "_gpu_ms"
 
@@ -51,18 +48,3 @@ def hours_of(row: dict[str, Any]) -> dict[str, str | None]:
         for name, value in row.items()
         if name.endswith(_SUFFIX)
     }
-
-
-def require_cluster(reader: Reader, cluster: str | None) -> None:
-    """Check that a cluster, when one is named, has a book.
-
-    Raises:
-        NotFound: When it has none; names those that have.
-    """
-    if cluster is None:
-        return
-    known = queries.clusters(reader)
-    if cluster not in known:
-        names = ", ".join(known)
-        hint = f"known clusters: {names}" if known else "gpuledger import SOURCE PATH brings the first one"
-        raise NotFound(f"cluster {cluster!r} does not exist", hint=hint)

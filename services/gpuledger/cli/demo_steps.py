@@ -26,7 +26,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import SystemClock, seconds
 from gpuledger.kernel.errors import GpuledgerError, Refused, Unavailable
 from gpuledger.ledger import cycles, queries
-from gpuledger.ledger.balances import balances
+from gpuledger.ledger.balances import BalanceQuery, balances
 from gpuledger.ledger.usage import By, UsageQuery, usage
 from gpuledger.policy.service import issue_cycle
 from gpuledger.settings import Settings
@@ -175,7 +175,7 @@ def summary(engine: sa.Engine) -> None:
     with reading(engine) as reader:
         calendar = queries.calendar(reader, Calendar())
         totals = usage(reader, UsageQuery(by=By.CLUSTER), now_s)
-        found = balances(reader, None, None, now_s)
+        found = balances(reader, BalanceQuery(), now_s)
         layer_rows = [
             row.as_json()
             for cluster in BUSY_MOMENTS

@@ -1,11 +1,12 @@
 """``gpuledger audit``, ``rebuild`` and ``dlq``: the book itself, and what could not be read into it."""
 
+import datetime as dt
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuledger.cli.failure import PROBLEMS
-from gpuledger.cli.options import Json
+from gpuledger.cli.options import AsOf, Cluster, From, Json, To, recorded, recorded_window
 from gpuledger.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,15 +18,31 @@ dlq_app = typer.Typer(help="Records that could not be read.", no_args_is_help=Tr
 
 
 @audit_app.command("verify")
-def verify(as_json: Json = False) -> None:
-    """Recompute every hash, sequence and balance; names the first bad row of each book."""
+def verify(
+    cluster: Cluster = None,
+    from_: From = None,
+    to: To = None,
+    as_of: AsOf = None,
+    as_json: Json = False,
+) -> None:
+    """Recompute every hash, sequence and balance; names the first bad row of each book.
+
+    A window is of recorded time: only the rows recorded in it are read, chained to the row before.
+    """
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
-    from gpuledger.ledger import audit
+    from gpuledger.ledger import audit, queries
 
-    with open_database(settings.load()) as engine, reading(engine) as reader:
-        result = audit.verify(reader)
+    config = settings.load()
+    with open_database(config) as engine, reading(engine) as reader:
+        queries.require_cluster(reader, cluster)
+        from_at, to_at = recorded_window(from_, to, queries.calendar(reader, config.calendar))
+        known_at = recorded(as_of)
+        if known_at is not None:
+            end = known_at + dt.timedelta.resolution
+            to_at = end if to_at is None else min(to_at, end)
+        result = audit.verify(reader, audit.AuditQuery(cluster, from_at, to_at))
     if as_json:
         print_json(result.as_json())
     else:
@@ -69,19 +86,35 @@ def rebuild(
 
 
 @dlq_app.command("list")
-def list_(as_json: Json = False) -> None:
-    """List what could not be read, with its place, reason and remedy."""
+def list_(
+    cluster: Cluster = None,
+    from_: From = None,
+    to: To = None,
+    as_of: AsOf = None,
+    as_json: Json = False,
+) -> None:
+    """List what could not be read, with its place, reason and remedy.
+
+    A window is of the time of receipt; --cluster keeps what is known to be of that cluster.
+    """
     from gpuledger import settings
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.ingest import dead_letters
+    from gpuledger.ledger import queries
 
-    with open_database(settings.load()) as engine:
+    config = settings.load()
+    with open_database(config) as engine:
+        with reading(engine) as reader:
+            calendar = queries.calendar(reader, config.calendar)
+        window = recorded_window(from_, to, calendar)
+        query = dead_letters.LettersQuery(cluster, *window, as_of=recorded(as_of))
         documents = [
             {
                 "id": s.id, "received_at": s.received_at.isoformat(), "place": s.letter.place, "code": s.letter.code,
                 "reason": s.letter.reason, "hint": s.letter.hint, "bytes": len(s.letter.raw),
             }
-            for s in dead_letters.iter_waiting(engine)
+            for s in dead_letters.iter_waiting(engine, query)
         ]  # fmt: skip
     if as_json:
         print_json({"dead_letters": documents})
@@ -132,10 +165,11 @@ def retry(as_json: Json = False) -> None:
 
 
 def _read_again(item: "Stored") -> "list[Event]":
+    from gpuledger.ingest.dead_letters import IMPORT_STREAM
     from gpuledger.ingest.importer import retry_events
     from gpuledger.ingest.worker import understood
     from gpuledger.sources.registry import source
 
-    if item.letter.stream.startswith("import/"):
+    if item.letter.stream.startswith(IMPORT_STREAM):
         return [event for event, _ in retry_events(source(str(item.letter.context["source"])), item.letter)]
     return [understood(item.letter.raw)]

@@ -49,6 +49,18 @@ def moment(text: str | None, option: str, calendar: Calendar) -> int | None:
     return seconds(given.astimezone(dt.UTC))
 
 
+def recorded_window(
+    from_: str | None, to: str | None, calendar: Calendar
+) -> tuple[dt.datetime | None, dt.datetime | None]:
+    """Read ``--from`` and ``--to`` where they are of recorded time.
+
+    Raises:
+        Refused: As ``moment``.
+    """
+    start_s, end_s = moment(from_, "--from", calendar), moment(to, "--to", calendar)
+    return None if start_s is None else instant(start_s), None if end_s is None else instant(end_s)
+
+
 def recorded(text: str | None) -> dt.datetime | None:
     """Read ``--as-of``.
 

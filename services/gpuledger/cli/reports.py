@@ -34,6 +34,7 @@ def usage(
         raise Refused(f"--by: {by!r} is not a key", hint=f"one of {', '.join(By)}")
     config = settings.load()
     with open_database(config) as engine, reading(engine) as reader:
+        queries.require_cluster(reader, cluster)
         calendar = queries.calendar(reader, config.calendar)
         query = UsageQuery(
             by=By(by),
@@ -63,21 +64,36 @@ def balance(
     period: Annotated[
         str | None, typer.Option("--period", help="Budget period, such as 2017-10; the newest unless given.")
     ] = None,
+    from_: From = None,
+    to: To = None,
     as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
-    """Print what an account was granted, has used, holds and has left."""
+    """Print what an account was granted, has used, holds and has left.
+
+    Of the periods that touch the window, the newest is shown.
+    """
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.amounts import gpu_hours
     from gpuledger.kernel.clock import SystemClock, seconds
+    from gpuledger.ledger import queries
+    from gpuledger.ledger.balances import BalanceQuery
     from gpuledger.ledger.balances import balance as read_balance
 
     config = settings.load()
     with open_database(config) as engine, reading(engine) as reader:
-        now_s = seconds(SystemClock().now())
-        found = read_balance(reader, account, cluster, period, now_s, config.calendar, recorded(as_of))
+        queries.require_cluster(reader, cluster)
+        calendar = queries.calendar(reader, config.calendar)
+        query = BalanceQuery(
+            cluster=cluster,
+            period=period,
+            from_s=moment(from_, "--from", calendar),
+            to_s=moment(to, "--to", calendar),
+            as_of=recorded(as_of),
+        )
+        found = read_balance(reader, account, query, seconds(SystemClock().now()), config.calendar)
     if as_json:
         print_json(found.as_json())
         return
@@ -91,9 +107,13 @@ def layers(
     cluster: Cluster = None,
     from_: From = None,
     to: To = None,
+    as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
-    """Print availability, occupancy, impact and utilisation, as the last roll-up left them."""
+    """Print availability, occupancy, impact and utilisation, as the last roll-up left them.
+
+    An earlier roll-up is not kept: ``--as-of`` before the last one is refused.
+    """
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
@@ -107,12 +127,14 @@ def layers(
 
     config = settings.load()
     with open_database(config) as engine, reading(engine) as reader:
+        queries.require_cluster(reader, cluster)
         calendar = queries.calendar(reader, config.calendar)
         query = LayersQuery(
             by=LayersBy(by),
             cluster=cluster,
             from_s=moment(from_, "--from", calendar),
             to_s=moment(to, "--to", calendar),
+            as_of=recorded(as_of),
         )
         rows = [row.as_json() for row in read_layers(reader, query, calendar)]
     print_json({"rows": rows}) if as_json else print_layers(rows)

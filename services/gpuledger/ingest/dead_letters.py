@@ -14,13 +14,26 @@ from gpuledger.database.engine import Reader, Writer, reading
 from gpuledger.ledger.copying import driver
 from gpuledger.streams.topics import DEAD_LETTERS
 
+IMPORT_STREAM = "import/"
+"""Streams of imported files go on with ``SOURCE/CLUSTER``."""
+
+
+class _Claim(msgspec.Struct):
+    cluster: str | None = None
+
+
+class _Claims(msgspec.Struct):
+    """What even a faulty event may still say of itself."""
+
+    data: _Claim
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """One value that could not be read.
 
     Args:
-        stream: The topic, or ``import/SOURCE``; a path is never identity.
+        stream: The topic, or ``import/SOURCE/CLUSTER``; a path is never identity.
         partition: The partition; 0 for files.
         position: The offset, or the line number from 1.
         place: Where a person finds it.
@@ -41,6 +54,15 @@ class DeadLetter:
     raw: bytes
     context: Mapping[str, Any] = field(default_factory=dict)
 
+    def cluster(self) -> str | None:
+        """Return the cluster that the value is known to be of, if any."""
+        if self.stream.startswith(IMPORT_STREAM):
+            return self.stream.removeprefix(IMPORT_STREAM).partition("/")[2]
+        try:
+            return msgspec.json.decode(self.raw, type=_Claims).data.cluster
+        except msgspec.MsgspecError:
+            return None
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -49,6 +71,26 @@ class Stored:
     id: int
     received_at: dt.datetime
     letter: DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
+class LettersQuery:
+    """Which dead letters are asked for: those that nobody had resolved.
+
+    Args:
+        cluster: Only what is known to be of this cluster: an import into it, or an event that names it.
+        from_at: Received from here on.
+        to_at: Received before.
+        as_of: What waited at this time; now unless given.
+    """
+
+    cluster: str | None = None
+    from_at: dt.datetime | None = None
+    to_at: dt.datetime | None = None
+    as_of: dt.datetime | None = None
+
+
+ALL_WAITING = LettersQuery()
 
 
 def put(writer: Writer, letters: Sequence[DeadLetter], now: dt.datetime) -> int:
@@ -82,24 +124,36 @@ def put(writer: Writer, letters: Sequence[DeadLetter], now: dt.datetime) -> int:
     return new
 
 
-def iter_waiting(engine: sa.Engine) -> Iterator[Stored]:
-    """Yield every dead letter that nobody has resolved, oldest first, a page at a time."""
+def iter_waiting(engine: sa.Engine, query: LettersQuery = ALL_WAITING) -> Iterator[Stored]:
+    """Yield every dead letter that is asked for, oldest first, a page at a time."""
     after = 0
     while True:
         with reading(engine) as reader:
-            page = waiting(reader, after=after)
+            page = waiting(reader, query, after=after)
         if not page:
             return
-        yield from page
+        yield from (s for s in page if query.cluster is None or s.letter.cluster() == query.cluster)
         after = page[-1].id
 
 
-def waiting(reader: Reader | Writer, *, after: int = 0, limit: int = 500) -> list[Stored]:
-    """Return the next dead letters behind an id that nobody has resolved, oldest first."""
+def waiting(
+    reader: Reader | Writer, query: LettersQuery = ALL_WAITING, *, after: int = 0, limit: int = 500
+) -> list[Stored]:
+    """Return the next dead letters behind an id, of whatever cluster, oldest first."""
     rows = driver(reader).execute(
         "SELECT id, received_at, stream, partition, position, place, code, reason, hint, raw, context"
-        " FROM ledger.dead_letters WHERE resolved_at IS NULL AND id > %s ORDER BY id LIMIT %s",
-        (after, limit),
+        " FROM ledger.dead_letters WHERE id > %(after)s"
+        " AND (resolved_at IS NULL OR resolved_at > %(as_of)s)"
+        " AND (%(as_of)s::timestamptz IS NULL OR received_at <= %(as_of)s)"
+        " AND (%(from_at)s::timestamptz IS NULL OR received_at >= %(from_at)s)"
+        " AND (%(to_at)s::timestamptz IS NULL OR received_at < %(to_at)s) ORDER BY id LIMIT %(limit)s",
+        {
+            "after": after,
+            "limit": limit,
+            "as_of": query.as_of,
+            "from_at": query.from_at,
+            "to_at": query.to_at,
+        },
     )
     return [
         Stored(

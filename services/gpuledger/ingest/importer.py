@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events.envelope import Event, book_of, key_of
 from gpuledger.events.telemetry import Sampled
-from gpuledger.ingest.dead_letters import DeadLetter, put
+from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter, put
 from gpuledger.ingest.intake import Intake, Taken
 from gpuledger.ledger.copying import driver
 from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Source, Translated
@@ -147,7 +147,7 @@ def retry_events(source: Source, letter: DeadLetter) -> Iterator[tuple[Event, by
 
 def _letter(source: Source, options: ImportOptions, fault: Fault) -> DeadLetter:
     return DeadLetter(
-        stream=f"import/{source.name}/{options.cluster or source.name}",
+        stream=f"{IMPORT_STREAM}{source.name}/{options.cluster or source.name}",
         partition=0,
         position=fault.line,
         place=f"{fault.path}:{fault.line}",

@@ -73,6 +73,40 @@ class Audit:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """What is to be verified: whole books, or the rows recorded in a half-open interval.
+
+    A part is chained to the row before it; balances and heads are of the present, so that they are held
+    against the journal only where the interval has no end.
+
+    Args:
+        cluster: One cluster's book, or all books.
+        from_at: Rows recorded from here on; the first unless given.
+        to_at: Rows recorded before; all unless given.
+    """
+
+    cluster: str | None = None
+    from_at: dt.datetime | None = None
+    to_at: dt.datetime | None = None
+
+
+EVERYTHING = AuditQuery()
+
+
+class _Part(NamedTuple):
+    """The rows of a book to verify, by number: ``first <= seq <= last``; no last is the end."""
+
+    book: str
+    first: int
+    last: int | None
+
+    @property
+    def where(self) -> tuple[str, tuple[object, ...]]:
+        """Return the condition on rows, and its values."""
+        return "book = %s AND seq >= %s AND (%s::bigint IS NULL OR seq <= %s)", (*self[:2], *[self.last] * 2)
+
+
 class _Own(NamedTuple):
     """The postings of one journal row, and their numbers."""
 
@@ -81,13 +115,15 @@ class _Own(NamedTuple):
     postings: list[Posting]
 
 
-def verify(reader: Reader) -> Audit:
+def verify(reader: Reader, query: AuditQuery = EVERYTHING) -> Audit:
     """Recompute every hash and every balance of every book in one snapshot."""
     rows = driver(reader).execute(
-        "SELECT book, last_seq, head, last_recorded_at FROM ledger.books ORDER BY book"
+        "SELECT book, last_seq, head, last_recorded_at FROM ledger.books"
+        " WHERE %s::text IS NULL OR book = %s ORDER BY book",
+        (query.cluster, query.cluster),
     )
     heads = [BookHead(book, seq, bytes(head), at) for book, seq, head, at in rows.fetchall()]
-    audits = [_book(reader, head) for head in heads]
+    audits = [_book(reader, head, _part(reader, head.book, query)) for head in heads]
     unknown = driver(reader).execute(
         "(SELECT book FROM ledger.journal UNION SELECT book FROM ledger.postings)"
         " EXCEPT SELECT book FROM ledger.books ORDER BY book"
@@ -95,17 +131,39 @@ def verify(reader: Reader) -> Audit:
     audits += [
         BookAudit(book, 0, "", FirstBad(None, "there are rows of a book that has no head"))
         for (book,) in unknown.fetchall()
+        if query.cluster in (None, book)
     ]
     return Audit(tuple(audits), tuple(_missing_guards(reader)))
 
 
-def _book(reader: Reader, head: BookHead) -> BookAudit:
-    previous, rows = GENESIS, 0
+def _part(reader: Reader, book: str, query: AuditQuery) -> _Part:
+    first = 1 if query.from_at is None else 1 + _rows_before(reader, book, query.from_at)
+    return _Part(book, first, None if query.to_at is None else _rows_before(reader, book, query.to_at))
+
+
+def _rows_before(reader: Reader, book: str, at: dt.datetime) -> int:
+    """Count by number: a row whose time was changed stays between its neighbours."""
+    row = driver(reader).execute(
+        "SELECT coalesce(max(seq), 0) FROM ledger.journal WHERE book = %s AND recorded_at < %s", (book, at)
+    ).fetchone()  # fmt: skip
+    return int(row[0]) if row else 0
+
+
+def _before(reader: Reader, part: _Part) -> bytes:
+    """Return the hash that the part's first row is chained to."""
+    row = driver(reader).execute(
+        "SELECT row_hash FROM ledger.journal WHERE book = %s AND seq = %s", (part.book, part.first - 1)
+    ).fetchone()  # fmt: skip
+    return bytes(row[0]) if row else GENESIS
+
+
+def _book(reader: Reader, head: BookHead, part: _Part) -> BookAudit:
+    previous, rows = _before(reader, part), 0
     bad: FirstBad | None = None
     last_at: dt.datetime | None = None
-    postings = _postings(reader, head.book)
+    postings = _postings(reader, part)
     pending = next(postings, None)
-    for row, stored in _journal(reader, head.book):
+    for row, stored in _journal(reader, part):
         rows += 1
         own: _Own | None = None
         while pending is not None and pending.seq <= row.seq:
@@ -114,17 +172,21 @@ def _book(reader: Reader, head: BookHead) -> BookAudit:
             else:
                 own = pending
             pending = next(postings, None)
-        bad = bad or _row_fault(rows, previous, row, stored, own)
+        bad = bad or _row_fault(part.first + rows - 1, previous, row, stored, own)
         if bad is None and last_at is not None and row.recorded_at <= last_at:
             bad = FirstBad(row.seq, "recorded_at does not increase")
         previous, last_at = stored, row.recorded_at
     if pending is not None:
         bad = bad or FirstBad(pending.seq, "postings without a journal row")
-    if bad is None and (rows, previous) != (head.last_seq, head.head):
-        bad = FirstBad(
-            rows, f"the book's head says {head.last_seq} rows; the journal ends otherwise at {rows}"
-        )
-    bad = bad or _balance_fault(reader, head.book)
+    end = part.first + rows - 1
+    if part.last is None:
+        if bad is None and (end, previous) != (head.last_seq, head.head):
+            bad = FirstBad(
+                end, f"the book's head says {head.last_seq} rows; the journal ends otherwise at {end}"
+            )
+        bad = bad or _balance_fault(reader, head.book)
+    elif bad is None and end < part.last:
+        bad = FirstBad(part.last, f"sequence {part.last} is missing")
     return BookAudit(head.book, rows, previous.hex(), bad)
 
 
@@ -142,13 +204,15 @@ def _row_fault(
     return None
 
 
-def _journal(reader: Reader, book: str) -> Iterator[tuple[JournalRow, bytes]]:
+def _journal(reader: Reader, part: _Part) -> Iterator[tuple[JournalRow, bytes]]:
+    where, values = part.where
     with driver(reader).cursor(name="audit_journal") as cursor:
         cursor.itersize = 5000
         cursor.execute(
             f"SELECT book, seq, {_readable('recorded_at')}, {_readable('effective_at')}, type, source, event_id,"
-            " digest, workload, run, body::text, extra_ref, row_hash FROM ledger.journal WHERE book = %s ORDER BY seq",
-            (book,),
+            " digest, workload, run, body::text, extra_ref, row_hash FROM ledger.journal"
+            f" WHERE {where} ORDER BY seq",
+            values,
         )
         for *columns, stored in cursor:
             yield JournalRow(*columns), bytes(stored)
@@ -159,14 +223,15 @@ def _readable(column: str) -> str:
     return f"CASE WHEN {column} BETWEEN '0001-01-03' AND '9999-12-29' THEN {column} END"
 
 
-def _postings(reader: Reader, book: str) -> Iterator[_Own]:
+def _postings(reader: Reader, part: _Part) -> Iterator[_Own]:
+    where, values = part.where
     with driver(reader).cursor(name="audit_postings") as cursor:
         cursor.itersize = 5000
         cursor.execute(
             "SELECT seq, n, code, commodity, amount, debit_pot, debit_account, debit_period, credit_pot,"
             f" credit_account, credit_period, workload, run, {_readable('effective_on')}, reverses_seq, reason"
-            " FROM ledger.postings WHERE book = %s ORDER BY seq, n",
-            (book,),
+            f" FROM ledger.postings WHERE {where} ORDER BY seq, n",
+            values,
         )
         for seq, group in groupby(cursor, key=lambda row: row[0]):
             own = _Own(seq, [], [])

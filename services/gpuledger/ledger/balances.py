@@ -6,7 +6,7 @@ waits for a job to end.
 """
 
 import datetime as dt
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from gpuledger.database.engine import Reader
@@ -18,6 +18,34 @@ from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceQuery:
+    """What is asked.
+
+    Args:
+        cluster: One cluster, or all.
+        period: One budget period, or all.
+        from_s: Only periods that end after this, seconds since the epoch.
+        to_s: Only periods that begin before this.
+        as_of: Recorded time: what the book said then; now unless given.
+    """
+
+    cluster: str | None = None
+    period: str | None = None
+    from_s: int | None = None
+    to_s: int | None = None
+    as_of: dt.datetime | None = None
+
+    def asks_for(self, period: str, calendar: Calendar) -> bool:
+        """Tell whether a period is wanted."""
+        start_s, end_s = calendar.period_bounds_s(period)
+        return (
+            (self.period is None or period == self.period)
+            and (self.from_s is None or end_s > self.from_s)
+            and (self.to_s is None or start_s < self.to_s)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +74,14 @@ class Balance:
 
 
 def balances(
-    reader: Reader,
-    cluster: str | None,
-    period: str | None,
-    now_s: int,
-    default: Calendar | None = None,
-    as_of: dt.datetime | None = None,
+    reader: Reader, query: BalanceQuery, now_s: int, default: Calendar | None = None
 ) -> list[Balance]:
     """Return the balances of all leaf accounts that have any, by cluster, period and account.
 
     With ``as_of`` (a recorded time) they are folded anew from what was posted by then.
     """
     calendar = queries.calendar(reader, default or Calendar())
-    vector = {} if as_of is None else queries.sequences(reader, as_of)
+    vector = {} if query.as_of is None else queries.sequences(reader, query.as_of)
     rows = driver(reader).execute(
         f"""
         SELECT book, account, period,
@@ -69,30 +92,30 @@ def balances(
                coalesce(sum(amount) FILTER (WHERE pot = 'credited'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'expired'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'unallocated'), 0)::bigint
-        FROM {"ledger.balances" if as_of is None else _FOLDED} AS b
+        FROM {"ledger.balances" if query.as_of is None else _FOLDED} AS b
         WHERE commodity = %(commodity)s AND account <> %(issuer)s
-          AND (%(cluster)s::text IS NULL OR book = %(cluster)s) AND (%(period)s::text IS NULL OR period = %(period)s)
+          AND (%(cluster)s::text IS NULL OR book = %(cluster)s)
         GROUP BY book, account, period
         """,
         {
             "commodity": WEIGHTED,
             "issuer": BOOK_POT_ACCOUNT,
-            "cluster": cluster,
-            "period": period,
+            "cluster": query.cluster,
             "books": list(vector),
             "seqs": list(vector.values()),
         },
     )
-    sums = {(book, account, key): amounts for book, account, key, *amounts in rows}
-    if as_of is not None:
-        now_s = min(now_s, seconds(as_of))
-    for (book, account, key, klass), amount in _open_remainder(
-        reader, cluster, now_s, calendar, as_of
-    ).items():
-        if period is None or key == period:
-            column = 2 if klass == "allocated" else 6
-            sums.setdefault((book, account, key), [0] * 7)[column] += amount * WEIGHT_ONE
-    return [_balance(book, account, key, amounts) for (book, account, key), amounts in sorted(sums.items())]
+    sums = {(book, account, period): amounts for book, account, period, *amounts in rows}
+    if query.as_of is not None:
+        now_s = min(now_s, seconds(query.as_of))
+    for (book, account, period, klass), amount in _open_remainder(reader, query, now_s, calendar).items():
+        column = 2 if klass == "allocated" else 6
+        sums.setdefault((book, account, period), [0] * 7)[column] += amount * WEIGHT_ONE
+    return [
+        _balance(book, account, period, amounts)
+        for (book, account, period), amounts in sorted(sums.items())
+        if query.asks_for(period, calendar)
+    ]
 
 
 _FOLDED = """
@@ -106,13 +129,7 @@ _FOLDED = """
 
 
 def balance(
-    reader: Reader,
-    account: str,
-    cluster: str | None,
-    period: str | None,
-    now_s: int,
-    default: Calendar | None = None,
-    as_of: dt.datetime | None = None,
+    reader: Reader, account: str, query: BalanceQuery, now_s: int, default: Calendar | None = None
 ) -> Balance:
     """Return one account's balance; an inner account is the sum of the leaves below it.
 
@@ -123,16 +140,16 @@ def balance(
         NotFound: When the account does not exist, or has no balance there and then.
     """
     queries.require_account(reader, account)
-    cluster = cluster or next(lineage(account))
+    query = replace(query, cluster=query.cluster or next(lineage(account)))
     below = [
-        b for b in balances(reader, cluster, period, now_s, default, as_of)
+        b for b in balances(reader, query, now_s, default)
         if b.account == account or b.account.startswith(account + "/")
     ]  # fmt: skip
     if not below:
         raise NotFound(
-            f"account {account!r} has no balance on cluster {cluster!r}"
-            + (f" in {period}" if period else ""),
-            hint=f"gpuledger usage --by account --cluster {cluster} shows what was booked",
+            f"account {account!r} has no balance on cluster {query.cluster!r}"
+            + (f" in {query.period}" if query.period else ""),
+            hint=f"gpuledger usage --by account --cluster {query.cluster} shows what was booked",
         )
     calendar = queries.calendar(reader, default or Calendar())
     begun = [b.period for b in below if calendar.period_bounds_s(b.period)[0] <= now_s]
@@ -141,7 +158,7 @@ def balance(
     sums = {
         f.name: sum(getattr(b, f.name) for b in parts) for f in fields(Balance) if f.name.endswith("_gpu_ms")
     }
-    return Balance(account=account, cluster=cluster, period=newest, binding_account=account, **sums)
+    return Balance(account=account, cluster=parts[0].cluster, period=newest, binding_account=account, **sums)
 
 
 def _balance(book: str, account: str, period: str, amounts: list[int]) -> Balance:
@@ -165,14 +182,14 @@ def _balance(book: str, account: str, period: str, amounts: list[int]) -> Balanc
 
 
 def _open_remainder(
-    reader: Reader, cluster: str | None, now_s: int, calendar: Calendar, as_of: dt.datetime | None
+    reader: Reader, query: BalanceQuery, now_s: int, calendar: Calendar
 ) -> dict[tuple[str, str, str, str], int]:
-    in_force, values = queries.in_force(reader, as_of)
+    in_force, values = queries.in_force(reader, query.as_of)
     rows = driver(reader).execute(
         "SELECT book, account, class, gpus_milli, floor(extract(epoch FROM from_at))::bigint"
         f" FROM ledger.segments AS s WHERE {in_force} AND to_at IS NULL"
         " AND (%(cluster)s::text IS NULL OR book = %(cluster)s)",
-        {"cluster": cluster, **values},
+        {"cluster": query.cluster, **values},
     )
     found: dict[tuple[str, str, str, str], int] = {}
     for book, account, klass, gpus_milli, from_s in rows:

@@ -94,6 +94,21 @@ def calendar(reader: Reader | Writer, default: Calendar) -> Calendar:
     return Calendar(row[0]) if row else default
 
 
+def require_cluster(reader: Reader, cluster: str | None) -> None:
+    """Check that a cluster, when one is named, has a book.
+
+    Raises:
+        NotFound: When it has none; names those that have.
+    """
+    if cluster is None:
+        return
+    known = clusters(reader)
+    if cluster not in known:
+        names = ", ".join(known)
+        hint = f"known clusters: {names}" if known else "gpuledger import SOURCE PATH brings the first one"
+        raise NotFound(f"cluster {cluster!r} does not exist", hint=hint)
+
+
 def require_account(reader: Reader, account: str) -> None:
     """Check that an account exists.
 

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from gpuledger.database.engine import Reader
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
+from gpuledger.kernel.errors import Refused
 from gpuledger.warehouse.readings import Impact, Sums, ratio
 from gpuledger.warehouse.tables import (
     budget_vs_actual,
@@ -75,12 +76,14 @@ class LayersQuery:
         cluster: One cluster, or all of them summed.
         from_s: Start of the window, seconds since the epoch; the beginning unless given.
         to_s: End of the window (exclusive); the end unless given.
+        as_of: Recorded time: what the warehouse said then; now unless given.
     """
 
     by: LayersBy
     cluster: str | None = None
     from_s: int | None = None
     to_s: int | None = None
+    as_of: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,11 @@ def layers(reader: Reader, query: LayersQuery, calendar: Calendar) -> list[Layer
         reader: A snapshot.
         query: What is asked.
         calendar: The organisation's days.
+
+    Raises:
+        Refused: When the warehouse has been rolled up after ``query.as_of``: it keeps no earlier state.
     """
+    _require_state_of(reader, query)
     table = layer_metrics_day if query.by is LayersBy.DAY else layer_metrics_hour
     key = _key(query.by, table)
     known = table.c.installed_gpu_ms.is_not(None)
@@ -211,6 +218,21 @@ def layers(reader: Reader, query: LayersQuery, calendar: Calendar) -> list[Layer
     )
     owed = _owed(reader, query, calendar)
     return [_row(found, owed.get(found["key"])) for found in reader.execute(statement).mappings()]
+
+
+def _require_state_of(reader: Reader, query: LayersQuery) -> None:
+    if query.as_of is None:
+        return
+    newest = sa.select(sa.func.max(watermark.c.as_of_at))
+    if query.cluster is not None:
+        newest = newest.where(watermark.c.cluster == query.cluster)
+    rolled_up_at = reader.execute(newest).scalar_one_or_none()
+    if rolled_up_at is not None and rolled_up_at > query.as_of:
+        raise Refused(
+            f"the warehouse was rolled up at {rolled_up_at.astimezone(dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+            " and keeps no earlier state",
+            hint="ask for a later time; usage and balance answer as of any recorded time",
+        )
 
 
 def _row(found: sa.RowMapping, owed: OwedSums | None) -> LayersRow:

@@ -133,3 +133,26 @@ def test_a_list_for_people(booked: Ledger, tmp_path: Path) -> None:
     assert listed.status == 0
     assert f"{path}:4" in listed.out
     assert json.loads(booked("dlq", "retry", "--json").out) == {"resolved": 0, "failed": 1}
+
+
+def test_a_part_of_one_book_can_be_verified(booked: Ledger) -> None:
+    (at,) = booked.rows("SELECT max(recorded_at) FROM ledger.journal WHERE book = 'philly'")[0]
+    whole = booked.done("audit", "verify", "--cluster", "philly", "--as-of", at.isoformat())
+    (rows,) = booked.rows("SELECT last_seq FROM ledger.books WHERE book = 'philly'")[0]
+    assert [(book["book"], book["rows"]) for book in whole["books"]] == [("philly", rows)]
+    nothing = booked.done("audit", "verify", "--from", "2001-01-01", "--to", "2001-01-02")
+    assert [book["rows"] for book in nothing["books"]] == [0, 0]
+
+
+def test_dead_letters_by_cluster_and_time(booked: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "broken.csv"
+    path.write_text(TRACE + "2017-10-01 00:00:02,3600.0,x,0.0,vc\n")
+    booked("import", "philly", path)
+
+    def count(*options: str) -> int:
+        return len(booked.done("dlq", "list", *options)["dead_letters"])
+
+    assert count("--cluster", "philly") == 1
+    assert count("--cluster", "openb") == 0
+    assert count("--to", "2001-01-01") == count("--as-of", "2001-01-01T00:00:00Z") == 0
+    assert count("--from", "2001-01-01") == 1

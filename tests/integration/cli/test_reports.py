@@ -234,3 +234,37 @@ def test_layers_before_any_roll_up_say_that_they_are_empty(traces: Ledger) -> No
     document = json.loads(ran.out)
     assert isinstance(document["rows"], list)
     assert all(row.keys() >= LAYER_KEYS for row in document["rows"])
+
+
+def test_a_window_chooses_the_period_of_a_balance(traces: Ledger) -> None:
+    assert traces.done("balance", "philly", "--to", "2017-11-01")["period"] == "2017-10"
+    assert (
+        traces.done("balance", "philly", "--from", "2017-08-01", "--to", "2017-09-15")["period"] == "2017-09"
+    )
+    assert traces("balance", "philly", "--from", "2018-06-01").status == 4
+
+
+READING = [
+    ["usage"],
+    ["balance", "philly"],
+    ["layers"],
+    ["audit", "verify"],
+    ["dlq", "list"],
+]
+
+
+@pytest.mark.parametrize("command", READING)
+def test_every_reading_command_takes_the_same_options(traces: Ledger, command: list[str]) -> None:
+    """The window and the time are wide enough for all that there is."""
+    wide = ["--cluster", "philly", "--from", "2000-01-01", "--to", "2999-01-01"]
+    ran = traces(*command, *wide, "--as-of", "2999-01-01T00:00:00Z", "--json")
+    assert ran.status == 0, ran.err
+    assert isinstance(json.loads(ran.out), dict)
+
+
+@pytest.mark.parametrize("command", READING[:-1])
+def test_a_cluster_without_a_book_is_not_found(traces: Ledger, command: list[str]) -> None:
+    ran = traces(*command, "--cluster", "phily", "--json")
+    assert (ran.status, ran.out) == (4, "")
+    assert ran.problem["error"] == "cluster 'phily' does not exist"
+    assert "alex, fritz, openb, philly" in ran.problem["hint"]

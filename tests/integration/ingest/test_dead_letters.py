@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from gpuledger.database.engine import make_engine, reading, writing
-from gpuledger.ingest.dead_letters import DeadLetter, put, resolve, waiting
+from gpuledger.ingest.dead_letters import DeadLetter, LettersQuery, iter_waiting, put, resolve, waiting
 
 NOON = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
 LETTER = DeadLetter(
@@ -79,3 +79,49 @@ def test_letters_wait_oldest_first_and_no_longer_once_resolved(engine: sa.Engine
         assert [kept.letter.position for kept in waiting(writer)] == [2]
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM ledger.dead_letters").scalar() == 3
+
+
+EVENT = replace(LETTER, stream="gpu.scheduler.events", position=7)
+
+
+@pytest.mark.parametrize(
+    ("letter", "cluster"),
+    [
+        (replace(LETTER, stream="import/philly/philly-2"), "philly-2"),
+        (replace(EVENT, raw=b'{"specversion": 7, "data": {"cluster": "alpha", "workload": 5}}'), "alpha"),
+        (replace(EVENT, raw=b'{"data": {"cluster": 5}}'), None),
+        (replace(EVENT, raw=b'{"data": {}}'), None),
+        (replace(EVENT, raw=b'{"data": {"cluster": "alpha"'), None),
+        (replace(EVENT, raw=b"\xff\xfe"), None),
+    ],
+)
+def test_a_letter_is_of_a_cluster_when_its_stream_or_itself_says_so(
+    engine: sa.Engine, letter: DeadLetter, cluster: str | None
+) -> None:
+    assert letter.cluster() == cluster
+    stored(engine, letter)
+    assert len(list(iter_waiting(engine, LettersQuery(cluster="alpha")))) == (cluster == "alpha")
+
+
+def test_what_waited_then(engine: sa.Engine) -> None:
+    """Received at noon, resolved at one."""
+    stored(engine, LETTER)
+    hour = dt.timedelta(hours=1)
+    with writing(engine) as writer:
+        resolve(writer, [waiting(writer)[0].id], NOON + hour)
+    with reading(engine) as reader:
+        waited = [bool(waiting(reader, LettersQuery(as_of=NOON + n * hour / 2))) for n in range(-1, 4)]
+        assert waited == [False, True, True, False, False]
+        assert not waiting(reader)
+
+
+@pytest.mark.parametrize(
+    ("from_h", "to_h", "found"), [(0, 1, 1), (-1, 0, 0), (1, 2, 0), (None, 1, 1), (0, None, 1)]
+)
+def test_a_window_of_receipt_is_half_open(
+    engine: sa.Engine, from_h: int | None, to_h: int | None, found: int
+) -> None:
+    stored(engine, LETTER)
+    from_at, to_at = (None if h is None else NOON + dt.timedelta(hours=h) for h in (from_h, to_h))
+    with reading(engine) as reader:
+        assert len(waiting(reader, LettersQuery(from_at=from_at, to_at=to_at))) == found

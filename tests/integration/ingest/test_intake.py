@@ -15,7 +15,7 @@ from gpuledger.ingest.intake import Intake
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.ledger import queries
-from gpuledger.ledger.balances import balances
+from gpuledger.ledger.balances import BalanceQuery, balances
 
 NOON = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
 OCTOBER_29 = int(dt.datetime(2017, 10, 29, 22, 30, tzinfo=dt.UTC).timestamp())
@@ -108,7 +108,7 @@ def test_a_zone_set_with_the_first_grants_cuts_the_periods_that_open_at_once(eng
     )
     assert intake.open_periods(["alpha"]) == {"alpha": ["2017-10"]}
     with reading(engine) as reader:
-        granted = {b.account: b.granted_gpu_ms for b in balances(reader, "alpha", "2017-10", 0)}
+        granted = {b.account: b.granted_gpu_ms for b in balances(reader, BalanceQuery("alpha", "2017-10"), 0)}
     assert granted["org/b"] == (31 * 24 + 1) * 3_600_000 // 2  # October has one hour more in Berlin
 
 

@@ -16,7 +16,7 @@ from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.ledger.append import Appended, append
-from gpuledger.ledger.balances import Balance, balance
+from gpuledger.ledger.balances import Balance, BalanceQuery, balance
 from gpuledger.ledger.rebuild import state_digest
 from gpuledger.ledger.usage import By, UsageQuery, UsageReport, usage
 
@@ -159,7 +159,7 @@ class Ledger:
     def balance(self, account: str, period: str | None = None, now: str = "2026-12-01T12:00:00Z") -> Balance:
         """Return an account's balance."""
         with reading(self.engine) as reader:
-            return balance(reader, account, CLUSTER, period, at(now), self.calendar)
+            return balance(reader, account, BalanceQuery(CLUSTER, period), at(now), self.calendar)
 
     def digest(self) -> str:
         """Return the state digest."""

@@ -1,5 +1,6 @@
 """Laws 1 and 5: what was changed, taken away or switched off is found, and the first bad row named."""
 
+import datetime as dt
 import itertools
 
 import pytest
@@ -16,7 +17,7 @@ from tests.integration.ledger.books import (
 )
 
 from gpuledger.database.engine import Reader, reading
-from gpuledger.ledger.audit import Audit, FirstBad, verify
+from gpuledger.ledger.audit import Audit, AuditQuery, FirstBad, verify
 
 
 def audit(ledger: Ledger, *statements: str) -> Audit:
@@ -260,3 +261,43 @@ def test_a_fault_names_its_row_to_programs_and_to_people(booked: Ledger) -> None
     assert document["ok"] is False
     assert document["books"][1]["first_bad"]["seq"] == 2
     assert first_bad(booked, *change, book="beta").told().startswith("row 2: ")
+
+
+def recorded_at(ledger: Ledger, seq: int) -> dt.datetime:
+    return ledger.value("SELECT recorded_at FROM ledger.journal WHERE book = 'alpha' AND seq = :seq", seq=seq)  # type: ignore[no-any-return]
+
+
+PARTS = [(None, None), (1, None), (4, None), (None, 4), (4, 7), (7, 7), (8, None), (None, 1)]
+
+
+@pytest.mark.parametrize(("first", "end"), PARTS)
+@pytest.mark.parametrize("changed", range(1, 9))
+def test_a_part_is_chained_to_the_row_before_it(
+    booked: Ledger, first: int | None, end: int | None, changed: int
+) -> None:
+    query = AuditQuery(
+        "alpha",
+        None if first is None else recorded_at(booked, first),
+        None if end is None else recorded_at(booked, end),
+    )
+    change = tampering(
+        "journal", f"UPDATE ledger.journal SET source = 'x' WHERE book = 'alpha' AND seq = {changed}"
+    )
+    covered = range(first or 1, end or 9)
+
+    with booked.trial() as connection:
+        (whole,) = verify(Reader(connection), query).books
+    with booked.trial(*change) as connection:
+        (found,) = verify(Reader(connection), query).books
+
+    assert (whole.rows, whole.first_bad) == (len(covered), None)
+    assert (found.first_bad and found.first_bad.seq) == (changed if changed in covered else None)
+
+
+@pytest.mark.parametrize("gone", [4, 5, 6])
+def test_a_row_that_is_missing_from_a_part_is_named(booked: Ledger, gone: int) -> None:
+    query = AuditQuery("alpha", recorded_at(booked, 4), recorded_at(booked, 7))
+    change = tampering("journal", f"DELETE FROM ledger.journal WHERE book = 'alpha' AND seq = {gone}")
+    with booked.trial(*change) as connection:
+        (found,) = verify(Reader(connection), query).books
+    assert found.first_bad is None if gone == 6 else found.first_bad and found.first_bad.seq == gone

@@ -16,9 +16,10 @@ from tests.integration.ledger.books import (
 from gpuledger.database.engine import reading
 from gpuledger.events.budget import AccountCreated
 from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger.balances import balances
+from gpuledger.ledger.balances import BalanceQuery, balances
 
 LATE_JANUARY = "1970-01-31T00:00:00Z"
+JANUARY_END_S = 31 * 24 * HOUR
 
 
 @pytest.fixture
@@ -147,8 +148,27 @@ def test_an_account_without_any_movement_there_says_where_to_look(funded: Ledger
 def test_all_balances_come_by_cluster_account_and_period_without_the_books_own_pots(funded: Ledger) -> None:
     funded.append(*run_of(0, HOUR), *run_of(0, HOUR, "w2", account="org/speech", klass="unallocated"))
     with reading(funded.engine) as reader:
-        found = balances(reader, None, None, 31 * 24 * HOUR)
+        found = balances(reader, BalanceQuery(), 31 * 24 * HOUR)
     assert [(b.cluster, b.account, b.period) for b in found] == [
         ("alpha", "org/speech", "1970-01"),
         ("alpha", "org/vision", "1970-01"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("from_s", "to_s", "periods"),
+    [
+        (None, None, {"1970-01", "1970-02", "1970-03"}),
+        (JANUARY_END_S, None, {"1970-02", "1970-03"}),
+        (JANUARY_END_S - 1, None, {"1970-01", "1970-02", "1970-03"}),
+        (None, JANUARY_END_S, {"1970-01"}),
+        (None, JANUARY_END_S + 1, {"1970-01", "1970-02"}),
+    ],
+)
+def test_a_window_keeps_the_periods_that_touch_it(
+    funded: Ledger, from_s: int | None, to_s: int | None, periods: set[str]
+) -> None:
+    funded.append(*(told(0, granted("org/vision", period, GPU_HOUR)) for period in ("1970-02", "1970-03")))
+    with reading(funded.engine) as reader:
+        found = balances(reader, BalanceQuery(from_s=from_s, to_s=to_s), 31 * 24 * HOUR)
+    assert {b.period for b in found if b.account == "org/vision"} == periods

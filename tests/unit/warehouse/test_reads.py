@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from gpuledger.database.engine import make_engine, reading
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
+from gpuledger.kernel.errors import Refused
 from gpuledger.warehouse import reads
 from gpuledger.warehouse.reads import LayersBy, LayersQuery
 from gpuledger.warehouse.tables import (
@@ -18,6 +19,7 @@ from gpuledger.warehouse.tables import (
     layer_metrics_day,
     layer_metrics_hour,
     owed_hour,
+    watermark,
 )
 
 MONDAY = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
@@ -63,10 +65,15 @@ def _fill(engine: sa.Engine, table: sa.Table, rows: list[dict[str, Any]]) -> Non
 
 
 def _layers(
-    engine: sa.Engine, by: LayersBy, cluster: str | None = None, **window: int
+    engine: sa.Engine,
+    by: LayersBy,
+    cluster: str | None = None,
+    *,
+    as_of: dt.datetime | None = None,
+    **window: int,
 ) -> list[dict[str, Any]]:
     with reading(engine) as reader:
-        rows = reads.layers(reader, LayersQuery(by, cluster, **window), Calendar())
+        rows = reads.layers(reader, LayersQuery(by, cluster, as_of=as_of, **window), Calendar())
     return [row.as_json() for row in rows]
 
 
@@ -216,3 +223,20 @@ def test_spans_periods_and_budget_rows(engine: sa.Engine) -> None:
         assert [row["account"] for row in rows] == ["alpha/a", "alpha/b"]
         assert rows[0]["owed_gpu_ms"] is None
         assert len(reads.budget_rows(reader, None, None)) == 3
+
+
+def test_an_earlier_state_than_the_last_roll_ups_is_refused(engine: sa.Engine) -> None:
+    """``alpha`` was rolled up at eight, ``beta`` at nine."""
+    eight, second = dt.datetime(2026, 12, 1, 8, tzinfo=dt.UTC), dt.timedelta(seconds=1)
+    _fill_watermark(engine, {"alpha": eight, "beta": eight + dt.timedelta(hours=1)})
+    assert _layers(engine, LayersBy.DAY, "alpha", as_of=eight) == []
+    with pytest.raises(Refused, match="rolled up at 2026-12-01T08:00:00Z and keeps no earlier state"):
+        _layers(engine, LayersBy.DAY, "alpha", as_of=eight - second)
+    with pytest.raises(Refused, match="T09:00:00Z"):
+        _layers(engine, LayersBy.DAY, as_of=eight)
+
+
+def _fill_watermark(engine: sa.Engine, rolled_up: dict[str, dt.datetime]) -> None:
+    rows = [{"cluster": name, "ledger_seq": 1, "as_of_at": at} for name, at in rolled_up.items()]
+    with engine.begin() as connection:
+        connection.execute(sa.insert(watermark), rows)

@@ -6,9 +6,10 @@ from fastapi import APIRouter
 
 from gpuledger.api import parameters
 from gpuledger.api.answers import Cycle
-from gpuledger.api.context import Context, require_cluster
+from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
 from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger import queries
 from gpuledger.ledger.cycles import latest_cycle
 
 
@@ -25,7 +26,7 @@ def router(context: Context) -> APIRouter:
     def get_current_allocations(cluster: parameters.RequiredCluster) -> dict[str, Any]:
         """Return what was issued, and each decision with its reason."""
         with reading(context.engine) as reader:
-            require_cluster(reader, cluster)
+            queries.require_cluster(reader, cluster)
             found = latest_cycle(reader, cluster)
         if found is None:
             raise NotFound(

@@ -6,10 +6,11 @@ from fastapi import APIRouter, Path
 
 from gpuledger.api import parameters
 from gpuledger.api.answers import Balances, OneBalance
-from gpuledger.api.context import Context, require_cluster
+from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
 from gpuledger.ledger import balances as balance_reads
 from gpuledger.ledger import queries
+from gpuledger.ledger.balances import BalanceQuery
 
 AccountPath = Annotated[
     str,
@@ -39,10 +40,11 @@ def router(context: Context) -> APIRouter:
     ) -> dict[str, Any]:
         """List leaf accounts by cluster and period; `account` keeps it and what is below it."""
         with reading(context.engine) as reader:
-            require_cluster(reader, cluster)
+            queries.require_cluster(reader, cluster)
             if account is not None:
                 queries.require_account(reader, account)
-            found = balance_reads.balances(reader, cluster, period, context.now_s(), context.default_calendar)
+            query = BalanceQuery(cluster, period)
+            found = balance_reads.balances(reader, query, context.now_s(), context.default_calendar)
         kept = [b for b in found if account is None or f"{b.account}/".startswith(f"{account}/")]
         return {"balances": [b.as_json() for b in kept], "as_of": context.as_of()}
 
@@ -57,10 +59,9 @@ def router(context: Context) -> APIRouter:
     ) -> dict[str, Any]:
         """Return one balance; an inner account sums the leaves below it, the newest period unless given."""
         with reading(context.engine) as reader:
-            require_cluster(reader, cluster)
-            found = balance_reads.balance(
-                reader, account, cluster, period, context.now_s(), context.default_calendar
-            )
+            queries.require_cluster(reader, cluster)
+            query = BalanceQuery(cluster, period)
+            found = balance_reads.balance(reader, account, query, context.now_s(), context.default_calendar)
         return {**found.as_json(), "as_of": context.as_of()}
 
     return routes

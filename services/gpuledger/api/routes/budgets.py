@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from gpuledger.api import parameters
 from gpuledger.api.answers import BudgetVersusActual
-from gpuledger.api.context import Context, hours_of, iso, require_cluster
+from gpuledger.api.context import Context, hours_of, iso
 from gpuledger.api.routes.layers import READING
 from gpuledger.database.engine import reading
 from gpuledger.kernel.clock import instant
@@ -36,7 +36,7 @@ def router(context: Context) -> APIRouter:
     ) -> dict[str, Any]:
         """Return the leaf accounts of a period, the newest one unless given."""
         with reading(context.engine) as reader:
-            require_cluster(reader, cluster)
+            queries.require_cluster(reader, cluster)
             calendar = queries.calendar(reader, context.default_calendar)
             seen = reads.as_of(reader, cluster)
             every = reads.periods(reader)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from gpuledger.api import parameters
 from gpuledger.api.answers import Layers
-from gpuledger.api.context import Context, hours_of, iso, require_cluster
+from gpuledger.api.context import Context, hours_of, iso
 from gpuledger.database.engine import reading
 from gpuledger.kernel.clock import instant
 from gpuledger.ledger import queries
@@ -37,7 +37,7 @@ def router(context: Context) -> APIRouter:
     ) -> dict[str, Any]:
         """Return the four layers of a window; every ratio is one of sums, null where data is missing."""
         with reading(context.engine) as reader:
-            require_cluster(reader, cluster)
+            queries.require_cluster(reader, cluster)
             calendar = queries.calendar(reader, context.default_calendar)
             seen = reads.as_of(reader, cluster)
             from_s, to_s = parameters.window_of(from_, to, calendar)

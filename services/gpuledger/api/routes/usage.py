@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from gpuledger.api import parameters
 from gpuledger.api.answers import Usage
-from gpuledger.api.context import Context, require_cluster
+from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
 from gpuledger.ledger import queries
 from gpuledger.ledger.usage import By, UsageQuery, usage
@@ -33,7 +33,7 @@ def router(context: Context) -> APIRouter:
     ) -> dict[str, Any]:
         """Return physical GPU-time of both classes, up to the earliest of `to`, `as_of` and now."""
         with reading(context.engine) as reader:
-            require_cluster(reader, cluster)
+            queries.require_cluster(reader, cluster)
             calendar = queries.calendar(reader, context.default_calendar)
             from_s, to_s = parameters.window_of(from_, to, calendar)
             believed = parameters.instant_of("as_of", as_of, calendar)
