@@ -44,7 +44,8 @@ class Balance(Answer):
     expired_gpu_ms: int
     available_gpu_ms: int
     unallocated_gpu_ms: int
-    binding_account: str = Field(description="The account whose limit leaves the least.")
+    binding_account: str = Field(description="The account whose room `available_gpu_ms` is.")
+    own_available_gpu_ms: int = Field(description="What is left of the account's own GPU-time.")
 
 
 class Balances(Answer):

@@ -15,7 +15,15 @@ from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 
-from gpuledger.kernel.errors import Conflict, Corrupt, GpuledgerError, NotFound, Refused, Unavailable
+from gpuledger.kernel.errors import (
+    Conflict,
+    Corrupt,
+    GpuledgerError,
+    KeyReused,
+    NotFound,
+    Refused,
+    Unavailable,
+)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5
@@ -54,6 +62,12 @@ METHOD = Kind(
     "This path does not take that method",
     "Everything under /v1 answers GET so far. The Allow header lists what the path takes.",
 )
+KEY_REUSED = Kind(
+    "key-reused",
+    409,
+    "The idempotency key stands for another command",
+    "The key was used before with another body. Use a new key for a new command.",
+)
 CONFLICT = Kind("conflict", 409, "Somebody else was faster", "Read again what you changed, then retry.")
 UNAVAILABLE = Kind(
     "unavailable",
@@ -75,7 +89,7 @@ INTERNAL = Kind(
 )
 OTHER = Kind("http-error", 400, "The request failed", "The status code says how; see the detail.")
 
-KINDS = (REFUSED, NOT_FOUND, METHOD, CONFLICT, UNAVAILABLE, CORRUPT, INTERNAL, OTHER)
+KINDS = (REFUSED, NOT_FOUND, METHOD, KEY_REUSED, CONFLICT, UNAVAILABLE, CORRUPT, INTERNAL, OTHER)
 
 _UNMIGRATED = (
     psycopg.errors.UndefinedTable,
@@ -89,6 +103,8 @@ def kind_of(error: GpuledgerError) -> Kind:
     match error:
         case NotFound():
             return NOT_FOUND
+        case KeyReused():
+            return KEY_REUSED
         case Refused():
             return REFUSED
         case Conflict():

@@ -2,7 +2,7 @@
 
 import typer
 
-from gpuledger.cli import budgets, database, demo, ingesting, ledger, policy, reports, running
+from gpuledger.cli import budgets, database, demo, grants, ingesting, ledger, policy, reports, running
 
 app = typer.Typer(
     name="gpuledger",
@@ -17,6 +17,8 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("import")(ingesting.import_)
 app.command("ingest")(ingesting.ingest)
+budgets.app.command("grant")(grants.grant)
+budgets.app.command("transfer")(grants.transfer)
 app.add_typer(budgets.app, name="budget")
 app.command("usage")(reports.usage)
 app.command("balance")(reports.balance)

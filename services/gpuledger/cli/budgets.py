@@ -1,12 +1,11 @@
 """``gpuledger budget``."""
 
-import getpass
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gpuledger.cli.asking import agreed, who
 from gpuledger.cli.options import From, Json, moment
 from gpuledger.cli.output import note, print_json
 
@@ -41,11 +40,11 @@ def apply(
         at_s = moment(from_, "--from", config.calendar)
         at_s = seconds(clock.now()) if at_s is None else at_s
         with reading(engine) as reader:
-            changes = budgets.plan(reader, file, at_s, _who(), config.calendar)
+            changes = budgets.plan(reader, file, at_s, who(), config.calendar)
         for change in changes:
             note(change.shown)
         applied, opened = False, {}
-        if not dry_run and _agreed(len(changes), yes=yes):
+        if not dry_run and agreed(len(changes), yes=yes):
             opened = budgets.apply(Intake(engine, clock, config.calendar), changes, at_s)
             applied = True
     for cluster, periods in opened.items():
@@ -57,17 +56,3 @@ def apply(
         print("nothing to change")
     else:
         print(f"{len(changes)} changes {'applied' if applied else 'not applied'}")
-
-
-def _who() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user often has no name
-        return "unknown"
-
-
-def _agreed(changes: int, *, yes: bool) -> bool:
-    """Ask on a terminal; without one, applying is what the command was called for."""
-    if changes == 0 or yes or not sys.stdin.isatty():
-        return True
-    return typer.confirm(f"apply {changes} changes?", err=True)

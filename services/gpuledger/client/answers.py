@@ -25,6 +25,7 @@ class Balance(Answer, frozen=True, kw_only=True):
     available_gpu_ms: int
     unallocated_gpu_ms: int
     binding_account: str
+    own_available_gpu_ms: int
 
 
 class OneBalance(Balance, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from gpuledger.events.fields import Count, Instant, Name
+from gpuledger.events.fields import Count, Instant, Name, Positive
 
 
 class AccountCreated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -44,6 +44,8 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         priority: Lots are consumed in order of (priority, expiry, creation).
         expires_at: When what is left of it expires; the end of the period unless given.
         rollover: What happens to the rest at the close, as written in the budget file.
+        limit: Whether the account is an inner node: then the amount caps what its subtree may spend, and
+            is no GPU-time of its own.
     """
 
     account: Name
@@ -55,6 +57,27 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: int | None = None
     expires_at: Instant | None = None
     rollover: str | None = None
+    limit: bool = False
+
+
+class Transferred(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """GPU-time of one leaf was given to another, within a cluster and a period.
+
+    Args:
+        account: The giving leaf.
+        to: The receiving leaf.
+        cluster: The cluster whose time it is.
+        period: The budget period of both.
+        gpu_ms: The amount, in weighted milli-GPU-seconds.
+    """
+
+    account: Name
+    to: Name
+    cluster: Name
+    period: str
+    gpu_ms: Positive
+    reason: str
+    by: str
 
 
 class PeriodGrant(msgspec.Struct, frozen=True, kw_only=True):

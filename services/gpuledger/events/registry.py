@@ -25,6 +25,7 @@ _FACTS: dict[str, type[Fact]] = {
     "policy.changed": budget.OrganisationSet,
     "budget.share_set": budget.ShareSet,
     "budget.granted": budget.Granted,
+    "budget.transferred": budget.Transferred,
     "period.opened": budget.PeriodOpened,
     "allocation.issued": budget.AllocationIssued,
 }

@@ -16,7 +16,7 @@ from gpuledger.events.envelope import Event, book_of, make
 from gpuledger.events.registry import Fact
 from gpuledger.ingest.budget_file import BudgetFile, Cluster
 from gpuledger.ingest.intake import Intake
-from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.accounts import lineage, parent
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import Refused
@@ -135,6 +135,8 @@ def _hosts(reader: Reader, name: str, cluster: Cluster) -> Iterator[Change]:
 
 def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
     granted = _granted(reader)
+    known = {*queries.account_paths(reader), *(node for name in file.accounts for node in lineage(name))}
+    inner = {parent(node) for node in known}
     for path, account in sorted(file.accounts.items()):
         for grant in account.grants:
             key = (path, grant.cluster, grant.period)
@@ -149,8 +151,10 @@ def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
                 fact = budget.Granted(
                     account=path, cluster=grant.cluster, period=grant.period, gpu_ms=more, reason="budget-file",
                     by=by, priority=grant.priority, expires_at=grant.expires, rollover=grant.rollover,
+                    limit=path in inner,
                 )  # fmt: skip
-                shown = f"+ grant    {path}  {grant.cluster} {grant.period}  {grant.gpu_hours} GPU-hours"
+                what = "limit" if path in inner else "grant"
+                shown = f"+ {what}    {path}  {grant.cluster} {grant.period}  {grant.gpu_hours} GPU-hours"
                 yield Change(shown, (fact,))
 
 

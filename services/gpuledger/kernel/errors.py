@@ -3,6 +3,7 @@
 GpuledgerError
 ├── Refused        the caller's fault: mend the input and call again      (exit 2, HTTP 4xx)
 │   ├── NotFound   the thing named does not exist                         (exit 4, HTTP 404)
+│   ├── KeyReused  the idempotency key stands for another command           (exit 2, HTTP 409)
 │   └── BadRecord  one record cannot be read; it goes to the dead letters (exit 3 for the whole import)
 ├── Conflict       somebody else was faster: re-read and retry            (exit 75, HTTP 409)
 │   └── Fenced     this worker's epoch is over; it must stop              (exit 75)
@@ -33,6 +34,10 @@ class Refused(GpuledgerError):  # noqa: N818 - the tree above reads as verdicts,
 
 class NotFound(Refused):
     """The account, workload or file that was named does not exist."""
+
+
+class KeyReused(Refused):
+    """An idempotency key was used before, for another command."""
 
 
 class BadRecord(Refused):

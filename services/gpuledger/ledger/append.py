@@ -160,7 +160,7 @@ class _Batch:
             state.last_seq = seq
             return self._restate(fact.workload, state, event.name) if state.closes else ()
         self.others.append(projections.Journalled(seq, event.at_s, fact))
-        return postings_of(fact, self.calendar)
+        return postings_of(fact, event.at_s, self.calendar)
 
     def _restate(self, workload_: str, state: _Workload, reason: str) -> Sequence[Posting]:
         """Post the difference between what follows from the facts and what stands."""
@@ -179,11 +179,15 @@ class _Batch:
         ]
 
 
-def postings_of(fact: Fact, calendar: Calendar) -> Sequence[Posting]:
-    """Return the postings of a fact that is a command: a grant, or the default grants of a period."""
+def postings_of(fact: Fact, at_s: int, calendar: Calendar) -> Sequence[Posting]:
+    """Return the postings of a fact that is a command: grants and transfers; a limit moves nothing."""
     grants: Mapping[str, int]
+    if isinstance(fact, budget.Transferred):
+        start_s, end_s = calendar.period_bounds_s(fact.period)
+        day = calendar.day_of(min(max(at_s, start_s), end_s - 1))
+        return [charges.transfer(fact.account, fact.to, fact.period, fact.gpu_ms, day)]
     if isinstance(fact, budget.Granted):
-        grants = {fact.account: fact.gpu_ms}
+        grants = {} if fact.limit else {fact.account: fact.gpu_ms}
     elif isinstance(fact, budget.PeriodOpened):
         grants = {grant.account: grant.gpu_ms for grant in fact.grants}
     else:

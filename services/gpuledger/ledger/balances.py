@@ -1,15 +1,16 @@
 """Balances: what was granted, what it bought, what is left, and who binds it.
 
-available = granted + transferred + credited - expired - charged - held, in weighted units shown as
-gpu_ms. Charges of open runs since the last posting are added on reading, so that a balance never
-waits for a job to end.
+own available = granted + transferred + credited - expired - charged - held, in weighted units shown as
+gpu_ms; available is that, or the room under the tightest limit above when that is smaller. Charges of
+open runs since the last posting are added on reading, so that a balance never waits for a job to end.
 """
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from gpuledger.database.engine import Reader
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
@@ -18,6 +19,7 @@ from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.limits import Limit, binding, limits, spent_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,13 @@ class BalanceQuery:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """One account's balance on one cluster for one period; amounts in gpu_ms."""
+    """One account's balance on one cluster for one period; amounts in gpu_ms.
+
+    Args:
+        own_available_gpu_ms: What the account itself has left.
+        available_gpu_ms: What it may spend: no more than any limit above it leaves.
+        binding_account: The account whose room that is.
+    """
 
     account: str
     cluster: str
@@ -64,6 +72,12 @@ class Balance:
     available_gpu_ms: int
     unallocated_gpu_ms: int
     binding_account: str
+    own_available_gpu_ms: int
+
+    @property
+    def spent_gpu_ms(self) -> int:
+        """What counts against a limit: charges and holds, net of credits."""
+        return self.charged_gpu_ms + self.held_gpu_ms - self.credited_gpu_ms
 
     def as_json(self) -> dict[str, Any]:
         """Return the balance under the published keys, each amount also as GPU-hours."""
@@ -74,12 +88,23 @@ class Balance:
 
 
 def balances(
-    reader: Reader, query: BalanceQuery, now_s: int, default: Calendar | None = None
+    reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Calendar | None = None
 ) -> list[Balance]:
     """Return the balances of all leaf accounts that have any, by cluster, period and account.
 
     With ``as_of`` (a recorded time) they are folded anew from what was posted by then.
     """
+    return _read(reader, query, now_s, default).leaves
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    leaves: list[Balance]
+    caps: dict[Limit, int]
+    spent: dict[Limit, int]
+
+
+def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Calendar | None) -> _Found:
     calendar = queries.calendar(reader, default or Calendar())
     vector = {} if query.as_of is None else queries.sequences(reader, query.as_of)
     rows = driver(reader).execute(
@@ -111,11 +136,23 @@ def balances(
     for (book, account, period, klass), amount in _open_remainder(reader, query, now_s, calendar).items():
         column = 2 if klass == "allocated" else 6
         sums.setdefault((book, account, period), [0] * 7)[column] += amount * WEIGHT_ONE
-    return [
-        _balance(book, account, period, amounts)
+    own = [
+        _own(book, account, period, amounts)
         for (book, account, period), amounts in sorted(sums.items())
         if query.asks_for(period, calendar)
     ]
+    caps = limits(reader, vector if query.as_of is not None else None)
+    spent = spent_below((_place(b), b.spent_gpu_ms) for b in own) if caps else {}
+    return _Found([_bound(b, caps, spent) for b in own], caps, spent)
+
+
+def _place(balance: Balance) -> Limit:
+    return Limit(balance.cluster, balance.period, balance.account)
+
+
+def _bound(own: Balance, caps: Mapping[Limit, int], spent: Mapping[Limit, int]) -> Balance:
+    found = binding(own.own_available_gpu_ms, _place(own), caps, spent)
+    return replace(own, available_gpu_ms=found.available_gpu_ms, binding_account=found.account)
 
 
 _FOLDED = """
@@ -129,7 +166,7 @@ _FOLDED = """
 
 
 def balance(
-    reader: Reader, account: str, query: BalanceQuery, now_s: int, default: Calendar | None = None
+    reader: Reader | Writer, account: str, query: BalanceQuery, now_s: int, default: Calendar | None = None
 ) -> Balance:
     """Return one account's balance; an inner account is the sum of the leaves below it.
 
@@ -141,8 +178,9 @@ def balance(
     """
     queries.require_account(reader, account)
     query = replace(query, cluster=query.cluster or next(lineage(account)))
+    found = _read(reader, query, now_s, default)
     below = [
-        b for b in balances(reader, query, now_s, default)
+        b for b in found.leaves
         if b.account == account or b.account.startswith(account + "/")
     ]  # fmt: skip
     if not below:
@@ -158,12 +196,14 @@ def balance(
     sums = {
         f.name: sum(getattr(b, f.name) for b in parts) for f in fields(Balance) if f.name.endswith("_gpu_ms")
     }
-    return Balance(account=account, cluster=parts[0].cluster, period=newest, binding_account=account, **sums)
+    whole = Balance(account=account, cluster=parts[0].cluster, period=newest, binding_account=account, **sums)
+    return _bound(whole, found.caps, found.spent)
 
 
-def _balance(book: str, account: str, period: str, amounts: list[int]) -> Balance:
+def _own(book: str, account: str, period: str, amounts: list[int]) -> Balance:
     # Weighted amounts are gpu_ms x per mille; people and programs see gpu_ms, rounded down.
     granted, transferred, charged, held, credited, expired, unallocated = (a // WEIGHT_ONE for a in amounts)
+    available = granted + transferred + credited - expired - charged - held
     return Balance(
         account=account,
         cluster=book,
@@ -174,15 +214,15 @@ def _balance(book: str, account: str, period: str, amounts: list[int]) -> Balanc
         held_gpu_ms=held,
         credited_gpu_ms=credited,
         expired_gpu_ms=expired,
-        available_gpu_ms=granted + transferred + credited - expired - charged - held,
+        available_gpu_ms=available,
         unallocated_gpu_ms=unallocated,
-        # Leaf grants only, so far: no inner node has a limit of its own that could bind.
         binding_account=account,
+        own_available_gpu_ms=available,
     )
 
 
 def _open_remainder(
-    reader: Reader, query: BalanceQuery, now_s: int, calendar: Calendar
+    reader: Reader | Writer, query: BalanceQuery, now_s: int, calendar: Calendar
 ) -> dict[tuple[str, str, str, str], int]:
     in_force, values = queries.in_force(reader, query.as_of)
     rows = driver(reader).execute(

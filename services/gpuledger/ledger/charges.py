@@ -21,6 +21,7 @@ COMMODITIES = (PHYSICAL, WEIGHTED)
 CHARGE = "charge"
 UNALLOCATED = "unallocated"
 GRANT = "grant"
+TRANSFER = "transfer"
 
 
 class Pot(NamedTuple):
@@ -131,6 +132,20 @@ def grant(account: str, period: str, gpu_ms: int, day: dt.date) -> Posting:
         amount=gpu_ms * WEIGHT_ONE,
         debit=Pot("issue", BOOK_POT_ACCOUNT, period),
         credit=Pot("budget", account, period),
+        workload=None,
+        run=None,
+        day=day,
+    )
+
+
+def transfer(account: str, to: str, period: str, gpu_ms: int, day: dt.date) -> Posting:
+    """Return the posting of a transfer: budget -> budget of another leaf, in weighted units."""
+    return Posting(
+        code=TRANSFER,
+        commodity=WEIGHTED,
+        amount=gpu_ms * WEIGHT_ONE,
+        debit=Pot("budget", account, period),
+        credit=Pot("budget", to, period),
         workload=None,
         run=None,
         day=day,

@@ -46,7 +46,7 @@ def sequences(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict
     return dict(rows.fetchall())
 
 
-def in_force(reader: Reader, as_of: dt.datetime | None) -> tuple[str, dict[str, object]]:
+def in_force(reader: Reader | Writer, as_of: dt.datetime | None) -> tuple[str, dict[str, object]]:
     """Return the condition on segments ``s`` that held at a recorded time, now unless given, and its values."""
     if as_of is None:
         return "s.until_seq IS NULL", {}
@@ -94,7 +94,7 @@ def calendar(reader: Reader | Writer, default: Calendar) -> Calendar:
     return Calendar(row[0]) if row else default
 
 
-def require_cluster(reader: Reader, cluster: str | None) -> None:
+def require_cluster(reader: Reader | Writer, cluster: str | None) -> None:
     """Check that a cluster, when one is named, has a book.
 
     Raises:
@@ -109,7 +109,15 @@ def require_cluster(reader: Reader, cluster: str | None) -> None:
         raise NotFound(f"cluster {cluster!r} does not exist", hint=hint)
 
 
-def require_account(reader: Reader, account: str) -> None:
+def is_inner(reader: Reader | Writer, account: str) -> bool:
+    """Tell whether an account has accounts below it."""
+    row = driver(reader).execute(
+        "SELECT 1 FROM ledger.accounts WHERE starts_with(path, %s) LIMIT 1", (account + "/",)
+    ).fetchone()  # fmt: skip
+    return row is not None
+
+
+def require_account(reader: Reader | Writer, account: str) -> None:
     """Check that an account exists.
 
     Raises:

@@ -100,7 +100,7 @@ def check(reader: Reader, default: Calendar) -> Rebuilt:
     for book, _, host_facts in replay.iter_hosts(reader):
         wanted["host"] += [_line(row) for row in _host_rows(book, [fact for _, fact in host_facts])]
     for book, command in replay.commands(reader):
-        for posting in postings_of(command.fact, calendar):
+        for posting in postings_of(command.fact, command.at_s, calendar):
             _fold(net, book, posting)
         for kind, row in _command_rows(book, command):
             wanted[kind].append(_line(row))

@@ -97,7 +97,8 @@ def commands(connection: Reader | Writer) -> list[tuple[str, Journalled]]:
     """Return (book, fact) of what people and policy ordered: accounts, shares, grants, periods, zones."""
     rows = driver(connection).execute(
         "SELECT book, seq, type, body::text, effective_at FROM ledger.journal WHERE workload IS NULL"
-        " AND type IN ('account.created', 'budget.share_set', 'budget.granted', 'policy.changed', 'period.opened')"
+        " AND type IN ('account.created', 'budget.share_set', 'budget.granted', 'budget.transferred',"
+        " 'policy.changed', 'period.opened')"
         " ORDER BY book, seq"
     )
     return [

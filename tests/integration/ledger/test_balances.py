@@ -53,6 +53,8 @@ def test_available_is_what_was_granted_less_what_was_charged(funded: Ledger) -> 
         "unallocated_gpu_ms": 8 * GPU_HOUR,
         "unallocated_gpu_hours": "8.000",
         "binding_account": "org/vision",
+        "own_available_gpu_ms": 76 * GPU_HOUR,
+        "own_available_gpu_hours": "76.000",
     }
 
 

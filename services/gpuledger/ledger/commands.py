@@ -1,0 +1,153 @@
+"""Orders that people and services give to one book: checked and journalled under the book's lock.
+
+A command carries an idempotency key. The same key with the same body is booked once and answered alike
+for ever; with another body it is refused. A command that was refused is not journalled: the same key may
+be tried again when the reason is gone (docs/decisions/0009).
+"""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.budget import Granted, Transferred
+from gpuledger.events.envelope import book_of, data_json, make
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
+from gpuledger.kernel.amounts import gpu_hours
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock, seconds
+from gpuledger.kernel.errors import KeyReused, NotFound, Refused
+from gpuledger.ledger import queries, store
+from gpuledger.ledger.append import append
+from gpuledger.ledger.balances import BalanceQuery, balance
+from gpuledger.ledger.copying import driver
+
+SOURCE = "gpuledger/commands"
+
+Command = Granted | Transferred
+"""What can be ordered so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """What became of a command.
+
+    Args:
+        seq: Its row in the book.
+        recorded_at: When the book took it.
+        repeated: Whether it had been booked before under the same key.
+    """
+
+    seq: int
+    recorded_at: dt.datetime
+    repeated: bool
+
+
+def execute(writer: Writer, command: Command, *, key: str, clock: Clock, calendar: Calendar) -> Booked:
+    """Check a command against the book as it stands, and journal it.
+
+    Args:
+        writer: A transaction of its own; the caller commits it.
+        command: What is ordered.
+        key: The idempotency key, unique among the book's commands.
+        clock: Says when it takes effect.
+        calendar: The organisation's days.
+
+    Raises:
+        KeyReused: When the key stands for another command.
+        NotFound: When an account or the cluster does not exist.
+        Refused: When the command asks for what cannot be.
+    """
+    book = book_of(command)
+    queries.require_cluster(writer, book)
+    store.lock_book(writer, book)
+    if (before := _booked_before(writer, book, key, command)) is not None:
+        return before
+    check(writer, command, now_s=seconds(clock.now()), calendar=calendar)
+    event, _ = make(id=key, source=SOURCE, at_s=seconds(clock.now()), data=command)
+    head = append(writer, book, [event], clock=clock, calendar=calendar).head
+    assert head is not None  # noqa: S101 - a new row moved it
+    return Booked(head.last_seq, head.last_recorded_at, repeated=False)
+
+
+def check(connection: Reader | Writer, command: Command, *, now_s: int, calendar: Calendar) -> None:
+    """Refuse a command that the book as it stands cannot take.
+
+    Raises:
+        NotFound: When an account or the cluster does not exist.
+        Refused: When the command asks for what cannot be; says why.
+    """
+    queries.require_cluster(connection, command.cluster)
+    calendar.period_bounds_s(command.period)
+    if command.gpu_ms == 0:
+        raise Refused("an amount of nothing moves nothing", hint="write GPU-hours above zero")
+    if isinstance(command, Granted):
+        _require(connection, command.account)
+        if command.limit != queries.is_inner(connection, command.account):
+            kind = "an inner account" if not command.limit else "a leaf"
+            raise Refused(
+                f"account {command.account!r} has become {kind}", hint="look again and repeat the command"
+            )
+    else:
+        _check_transfer(connection, command, now_s, calendar)
+
+
+def _check_transfer(
+    connection: Reader | Writer, command: Transferred, now_s: int, calendar: Calendar
+) -> None:
+    if command.account == command.to:
+        raise Refused(f"{command.account!r} would give to itself", hint="name another account")
+    for account in (command.account, command.to):
+        _require(connection, account)
+        if queries.is_inner(connection, account):
+            raise Refused(
+                f"account {account!r} is an inner node, and GPU-time belongs to leaves",
+                hint="name a leaf below it; gpuledger usage --by account lists them",
+            )
+    query = BalanceQuery(command.cluster, command.period)
+    try:
+        left = balance(connection, command.account, query, now_s, calendar).own_available_gpu_ms
+    except NotFound:
+        left = 0
+    if left < command.gpu_ms:
+        raise Refused(
+            f"{command.account!r} has {gpu_hours(left)} GPU-hours left on {command.cluster} in {command.period},"
+            f" not {gpu_hours(command.gpu_ms)}",
+            hint="transfer less, or grant more first",
+        )
+
+
+def _require(connection: Reader | Writer, account: str) -> None:
+    if account == BOOK_POT_ACCOUNT:
+        raise NotFound(f"account {account!r} does not exist", hint="it holds the pots of the book itself")
+    queries.require_account(connection, account)
+
+
+def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Booked | None:
+    row = (
+        driver(writer)
+        .execute(
+            "SELECT seq, recorded_at, type, body::text FROM ledger.journal"
+            " WHERE book = %s AND event_id = %s AND source = %s",
+            (book, key, SOURCE),
+        )
+        .fetchone()
+    )
+    if row is None:
+        return None
+    seq, recorded_at, _, body = row
+    if body != data_json(command).decode():
+        raise KeyReused(
+            f"key {key!r} stands for another command of book {book!r}: {_told(body)}",
+            hint="use a new key for a new command",
+        )
+    return Booked(seq, recorded_at, repeated=True)
+
+
+def _told(body: str) -> str:
+    fields: dict[str, Any] = msgspec.json.decode(body)
+    return ", ".join(
+        f"{name} {fields[name]}" for name in ("account", "to", "period", "gpu_ms") if name in fields
+    )

@@ -1,0 +1,95 @@
+"""``budget grant`` and ``budget transfer``: shown first, booked once per key."""
+
+from pathlib import Path
+
+import pytest
+from tests.commands.fixtures import Ledger
+
+FILE = """
+clusters:
+  alpha: {gpus: 20, model: h100, gpus_per_host: 8}
+accounts:
+  org/vision: {share: 3}
+  org/speech: {share: 1, grants: [{cluster: alpha, period: 2026-03, gpu_hours: 5}]}
+"""
+WHERE = ("--cluster", "alpha", "--period", "2026-03")
+
+
+@pytest.fixture
+def budgeted(ledger: Ledger, tmp_path: Path) -> Ledger:
+    path = tmp_path / "budget.yaml"
+    path.write_text(FILE)
+    ledger.done("budget", "apply", path, "--from", "2026-03-01", "--yes")
+    return ledger
+
+
+def granted(ledger: Ledger, account: str) -> str:
+    hours: str = ledger.done("balance", account, *WHERE)["granted_gpu_hours"]
+    return hours
+
+
+def test_a_grant_is_shown_first_and_booked(budgeted: Ledger) -> None:
+    heads = budgeted.heads()
+    shown = budgeted("budget", "grant", "org/speech", "7.5", *WHERE, "--dry-run")
+    assert (shown.status, shown.out) == (0, "1 change not applied\n")
+    assert shown.err == "+ grant    org/speech  alpha 2026-03  7.500 GPU-hours\n"
+    assert budgeted.heads() == heads
+
+    done = budgeted.done("budget", "grant", "org/speech", "7.5", *WHERE)
+    assert (done["applied"], done["repeated"]) == (True, False)
+    assert granted(budgeted, "org/speech") == "12.500"
+
+
+def test_an_order_repeated_under_its_key_is_booked_once(budgeted: Ledger) -> None:
+    first = budgeted.done("budget", "grant", "org/speech", "1", *WHERE, "--key", "k")
+    again = budgeted.done("budget", "grant", "org/speech", "1", *WHERE, "--key", "k")
+    assert again == {**first, "repeated": True}
+    assert granted(budgeted, "org/speech") == "6.000"
+    other = budgeted("budget", "grant", "org/speech", "2", *WHERE, "--key", "k", "--json")
+    assert other.status == 2
+    assert "key 'k' stands for another command" in other.problem["error"]
+
+
+def test_a_transfer_moves_gpu_time(budgeted: Ledger) -> None:
+    budgeted.done("budget", "transfer", "org/speech", "org/vision", "2", *WHERE)
+    speech = budgeted.done("balance", "org/speech", *WHERE)
+    assert (speech["transferred_gpu_hours"], speech["available_gpu_hours"]) == ("-2.000", "3.000")
+    budgeted.checked_digest()
+
+
+def test_a_grant_on_an_inner_account_is_a_limit(budgeted: Ledger) -> None:
+    done = budgeted.done("budget", "grant", "org", "3", *WHERE)
+    assert done["changes"] == ["+ limit    org  alpha 2026-03  3.000 GPU-hours"]
+    speech = budgeted.done("balance", "org/speech", *WHERE)
+    assert (speech["available_gpu_hours"], speech["binding_account"]) == ("3.000", "org")
+
+
+REFUSED = [
+    (["grant", "org/speech", "x"], 2, "'x': no number"),
+    (["grant", "org/speech", "-1"], 2, "No such option"),
+    (["grant", "org/speech", "0"], 2, "not above zero"),
+    (["grant", "org/speech", "NaN"], 2, "NaN"),
+    (["grant", "org/speech", "1e99"], 2, "too much"),
+    (["grant", "org/speech", "0.00000001"], 2, "not a whole number of gpu_ms"),
+    (["grant", "org/spech", "1"], 4, "account 'org/spech' does not exist"),
+    (["transfer", "org/speech", "org/vision", "6"], 2, "has 5.000 GPU-hours left"),
+    (["transfer", "org/speech", "org", "1"], 2, "is an inner node"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "status", "expected"), REFUSED)
+def test_what_cannot_be_is_refused(
+    budgeted: Ledger, arguments: list[str], status: int, expected: str
+) -> None:
+    heads = budgeted.heads()
+    ran = budgeted("budget", *arguments, *WHERE)
+    assert (ran.status, ran.out) == (status, "")
+    assert expected in ran.err
+    assert budgeted.heads() == heads
+
+
+def test_a_cluster_that_is_not_named_is_that_of_the_root(budgeted: Ledger) -> None:
+    ran = budgeted("budget", "grant", "org/speech", "1", "--period", "2026-03")
+    assert ran.status == 4
+    assert "cluster 'org' does not exist" in ran.err
+    assert "alpha" in ran.err

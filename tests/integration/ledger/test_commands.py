@@ -1,0 +1,162 @@
+"""Orders: checked and booked under the book's lock, once per key."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from tests.integration.ledger.books import CLUSTER, GPU_HOUR, HOUR, Ledger, run_of, told
+
+from gpuledger.database.engine import reading, writing
+from gpuledger.events.budget import AccountCreated, Granted, Transferred
+from gpuledger.kernel.errors import KeyReused, NotFound, Refused
+from gpuledger.ledger.commands import Booked, Command, execute
+from gpuledger.ledger.rebuild import check
+
+PERIOD = "1970-01"
+
+
+def grant(account: str, gpu_hours: int, **keys: Any) -> Granted:  # noqa: ANN401
+    given = {
+        "cluster": CLUSTER,
+        "period": PERIOD,
+        "gpu_ms": gpu_hours * GPU_HOUR,
+        "reason": "test",
+        "by": "test",
+    }
+    return Granted(account=account, **{**given, **keys})
+
+
+def transfer(account: str, to: str, gpu_hours: int, **keys: Any) -> Transferred:  # noqa: ANN401
+    given = {
+        "cluster": CLUSTER,
+        "period": PERIOD,
+        "gpu_ms": gpu_hours * GPU_HOUR,
+        "reason": "test",
+        "by": "test",
+    }
+    return Transferred(account=account, to=to, **{**given, **keys})
+
+
+def order(ledger: Ledger, command: Command, key: str = "k") -> Booked:
+    with writing(ledger.engine) as writer:
+        return execute(writer, command, key=key, clock=ledger.clock, calendar=ledger.calendar)
+
+
+@pytest.fixture
+def funded(ledger: Ledger) -> Ledger:
+    """``org/vision`` has 100 GPU-hours and has used 8 of them; ``org/vision/a`` does not exist."""
+    names = ("org", "org/vision", "org/speech")
+    ledger.append(*(told(0, AccountCreated(account=name)) for name in names))
+    ledger.append(*run_of(0, HOUR))
+    order(ledger, grant("org/vision", 100), "first")
+    return ledger
+
+
+def available(ledger: Ledger, account: str) -> int:
+    return ledger.balance(account, PERIOD).available_gpu_ms // GPU_HOUR
+
+
+def test_a_transfer_takes_from_one_what_it_gives_to_the_other(funded: Ledger) -> None:
+    booked = order(funded, transfer("org/vision", "org/speech", 30))
+    assert (available(funded, "org/vision"), available(funded, "org/speech")) == (62, 30)
+    assert booked.seq == funded.value("SELECT last_seq FROM ledger.books WHERE book = :book", book=CLUSTER)
+    posted = funded.rows(
+        "SELECT code, debit_pot, debit_account, credit_pot, credit_account, amount, debit_period, credit_period"
+        " FROM ledger.postings WHERE seq = :seq AND book = :book", seq=booked.seq, book=CLUSTER,
+    )  # fmt: skip
+    assert posted == [
+        ("transfer", "budget", "org/vision", "budget", "org/speech", 30 * GPU_HOUR * 1000, PERIOD, PERIOD)
+    ]
+    with reading(funded.engine) as reader:
+        assert check(reader, funded.calendar).ok
+
+
+def test_nobody_gives_more_than_is_left(funded: Ledger) -> None:
+    with pytest.raises(Refused, match=r"has 92\.000 GPU-hours left on alpha in 1970-01, not 93\.000"):
+        order(funded, transfer("org/vision", "org/speech", 93))
+    order(funded, transfer("org/vision", "org/speech", 92))
+    with pytest.raises(Refused, match=r"has 0\.000 GPU-hours left"):
+        order(funded, transfer("org/vision", "org/speech", 1), "k2")
+
+
+REFUSED: dict[str, tuple[Command, str]] = {
+    "itself": (transfer("org/vision", "org/vision", 1), "would give to itself"),
+    "an inner giver": (transfer("org", "org/vision", 1), "'org' is an inner node"),
+    "an inner receiver": (transfer("org/vision", "org", 1), "'org' is an inner node"),
+    "no such period": (grant("org/vision", 1, period="1970-13"), "not of the form YYYY-MM"),
+    "a limit on a leaf": (grant("org/vision", 1, limit=True), "has become a leaf"),
+    "a grant to an inner account": (grant("org", 1), "has become an inner account"),
+    "nothing granted": (grant("org/vision", 0), "moves nothing"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_is_refused_and_leaves_no_trace(funded: Ledger, what: str) -> None:
+    command, expected = REFUSED[what]
+    before = funded.rows("SELECT book, last_seq, head FROM ledger.books ORDER BY 1")
+    with pytest.raises(Refused, match=expected):
+        order(funded, command)
+    assert funded.rows("SELECT book, last_seq, head FROM ledger.books ORDER BY 1") == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        grant("org/visoin", 1),
+        transfer("org/vision", "org/spech", 1),
+        transfer("org/vision", "org/speech", 1, cluster="beta"),
+        grant("~", 1),
+    ],
+)
+def test_what_does_not_exist_is_not_found(funded: Ledger, command: Command) -> None:
+    with pytest.raises(NotFound):
+        order(funded, command)
+
+
+def test_a_key_is_booked_once_and_answered_alike(funded: Ledger) -> None:
+    first = order(funded, transfer("org/vision", "org/speech", 92))
+    again = order(funded, transfer("org/vision", "org/speech", 92))
+    assert (again.seq, again.recorded_at, first.repeated, again.repeated) == (
+        first.seq, first.recorded_at, False, True,
+    )  # fmt: skip
+    assert available(funded, "org/speech") == 92
+
+
+def test_a_key_with_another_body_is_refused_and_says_what_it_stands_for(funded: Ledger) -> None:
+    order(funded, transfer("org/vision", "org/speech", 5))
+    for other in (transfer("org/vision", "org/speech", 6), grant("org/vision", 5)):
+        with pytest.raises(
+            KeyReused, match="account org/vision, to org/speech, period 1970-01, gpu_ms 18000000"
+        ):
+            order(funded, other)
+    assert available(funded, "org/speech") == 5
+
+
+def test_a_refused_command_may_be_tried_again_under_its_key(funded: Ledger) -> None:
+    command = transfer("org/speech", "org/vision", 1)
+    with pytest.raises(Refused):
+        order(funded, command)
+    order(funded, grant("org/speech", 1), "more")
+    assert not order(funded, command).repeated
+
+
+def test_fifty_threads_with_one_key_book_one_row_and_get_one_answer(funded: Ledger) -> None:
+    command = transfer("org/vision", "org/speech", 30)
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: order(funded, command, "one"), range(50)))
+    assert len({(a.seq, a.recorded_at) for a in answers}) == 1
+    assert [a.repeated for a in answers].count(False) == 1
+    assert available(funded, "org/speech") == 30
+
+
+def test_fifty_threads_never_overdraw_the_giver(funded: Ledger) -> None:
+    def attempt(number: int) -> bool:
+        try:
+            order(funded, transfer("org/vision", "org/speech", 10), f"k{number}")
+        except Refused:
+            return False
+        return True
+
+    with ThreadPoolExecutor(50) as pool:
+        assert sum(pool.map(attempt, range(50))) == 9
+    assert (available(funded, "org/vision"), available(funded, "org/speech")) == (2, 90)
