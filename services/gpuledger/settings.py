@@ -34,6 +34,14 @@ class Settings(BaseSettings):
     )
     timezone: str = Field(default="UTC", description="The organisation's IANA time zone.")
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _present(cls, value: object) -> object:
+        """Refuse an empty variable: a substitution that failed must not fall back to a default, or to this folder."""
+        if value == "":
+            raise ValueError("is empty; unset it for the default")
+        return value
+
     @field_validator("database_url")
     @classmethod
     def _postgresql(cls, url: str | None) -> str | None:

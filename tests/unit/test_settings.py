@@ -88,3 +88,9 @@ def test_they_are_read_once_and_frozen(load: Load) -> None:
     assert settings.load() is found
     with pytest.raises(ValidationError, match="frozen"):
         found.timezone = "UTC"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["HOME", "DATABASE_URL", "KAFKA_BOOTSTRAP", "API_URL", "TIMEZONE"])
+def test_an_empty_variable_is_refused_rather_than_taken_for_a_default(load: Load, name: str) -> None:
+    with pytest.raises(Refused, match=f"GPULEDGER_{name}: .*is empty"):
+        load(**{name: ""})

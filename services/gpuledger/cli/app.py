@@ -2,7 +2,19 @@
 
 import typer
 
-from gpuledger.cli import budgets, database, demo, grants, ingesting, ledger, policy, reports, running
+from gpuledger.cli import (
+    budgets,
+    database,
+    demo,
+    grants,
+    ingesting,
+    inventory,
+    ledger,
+    periods,
+    policy,
+    reports,
+    running,
+)
 
 app = typer.Typer(
     name="gpuledger",
@@ -20,6 +32,8 @@ app.command("ingest")(ingesting.ingest)
 budgets.app.command("grant")(grants.grant)
 budgets.app.command("transfer")(grants.transfer)
 app.add_typer(budgets.app, name="budget")
+app.add_typer(periods.app, name="period")
+app.add_typer(inventory.app, name="inventory")
 app.command("usage")(reports.usage)
 app.command("balance")(reports.balance)
 app.command("layers")(reports.layers)

@@ -19,6 +19,7 @@ from gpuledger.database.engine import reading
 from gpuledger.database.opening import open_database
 from gpuledger.demo import DATA
 from gpuledger.ingest import budget_file, budgets
+from gpuledger.ingest.changes import apply as book_changes
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.relay import relay
 from gpuledger.kernel.amounts import gpu_hours
@@ -133,7 +134,7 @@ def _fill(engine: sa.Engine, config: Settings, stack: ExitStack, *, kafka: bool)
         file = budget_file.read(DATA / "budget.yaml")
         with reading(engine) as reader:
             changes = budgets.plan(reader, file, BEGINNING_S, "demo", config.calendar)
-        budgets.apply(intake, changes, BEGINNING_S)
+        book_changes(intake, changes, BEGINNING_S, budgets.SOURCE)
     for name, path in TRACES:
         with step(f"import {name}"):
             report = ingesting.run(intake, config, source(name), path, ImportOptions())

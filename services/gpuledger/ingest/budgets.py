@@ -4,18 +4,14 @@ Applying a file twice changes nothing; shares and inventory take effect at a giv
 earlier versions are kept for ever.
 """
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import msgspec
-
-from gpuledger.database.engine import Reader, reading
+from gpuledger.database.engine import Reader
 from gpuledger.events import budget, host
-from gpuledger.events.envelope import Event, book_of, make
 from gpuledger.events.registry import Fact
+from gpuledger.ingest import inventory
 from gpuledger.ingest.budget_file import BudgetFile, Cluster
-from gpuledger.ingest.intake import Intake
+from gpuledger.ingest.changes import Change
 from gpuledger.kernel.accounts import lineage, parent
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
@@ -24,14 +20,6 @@ from gpuledger.ledger import queries
 from gpuledger.ledger.copying import driver
 
 SOURCE = "gpuledger/budget-file"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a person sees as one change, and the commands that make it."""
-
-    shown: str
-    facts: tuple[Fact, ...]
 
 
 def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar) -> list[Change]:
@@ -53,26 +41,6 @@ def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar
         *(change for name, cluster in file.clusters.items() for change in _hosts(reader, name, cluster)),
         *_grants(reader, file, by),
     ]
-
-
-def apply(intake: Intake, changes: list[Change], at_s: int) -> dict[str, list[str]]:
-    """Journal the commands, then open the periods that can be opened; return those by cluster."""
-    with reading(intake.engine) as reader:
-        sequences = queries.sequences(reader)
-    intake.take(
-        [_event(fact, at_s, sequences.get(book_of(fact), 0)) for change in changes for fact in change.facts]
-    )
-    with reading(intake.engine) as reader:
-        clusters = queries.clusters(reader)
-    return intake.open_periods(clusters)
-
-
-def _event(fact: Fact, at_s: int, seen_seq: int) -> Event:
-    # The id names the content and what it was decided on: the same plan is booked once, and a share that
-    # is set to and fro for one moment, or a grant that grows twice by the same amount, is booked each time.
-    body = msgspec.json.encode(fact)
-    event_id = f"{at_s}/{seen_seq}/{hashlib.sha256(body).hexdigest()[:24]}"
-    return make(id=event_id, source=SOURCE, at_s=at_s, data=fact)[0]
 
 
 def _organisation(reader: Reader, file: BudgetFile, by: str, default: Calendar) -> Iterator[Change]:
@@ -105,28 +73,20 @@ def _accounts(reader: Reader, file: BudgetFile, at_s: int, by: str) -> Iterator[
 
 
 def _hosts(reader: Reader, name: str, cluster: Cluster) -> Iterator[Change]:
-    wanted = {}
-    left, number = cluster.gpus, 1
-    while left > 0:
-        wanted[f"{name}-{number:04d}"] = (min(left, cluster.gpus_per_host), cluster.model)
-        left, number = left - cluster.gpus_per_host, number + 1
-    rows = driver(reader).execute(
-        "SELECT host, gpus, gpu_model FROM ledger.hosts WHERE book = %s AND until_seq IS NULL AND to_at IS NULL",
-        (name,),
-    )
-    present = {host_name: (gpus, model) for host_name, gpus, model in rows}
+    wanted = inventory.even_hosts(name, cluster.gpus, cluster.model, cluster.gpus_per_host)
+    present = inventory.present(reader, name)
     facts: list[Fact] = [
-        host.Registered(cluster=name, host=host_name, gpus=gpus, gpu_model=model)
-        for host_name, (gpus, model) in sorted(wanted.items())
-        if present.get(host_name) != (gpus, model)
+        inventory.registered(name, host_name, installed)
+        for host_name, installed in sorted(wanted.items())
+        if present.get(host_name) != installed
     ]
     facts += [
-        host.Retired(cluster=name, host=host_name, gpus=gpus, gpu_model=model, reason="budget-file")
-        for host_name, (gpus, model) in sorted(present.items())
+        host.Retired(cluster=name, host=host_name, gpus=gone.gpus, gpu_model=gone.model, reason="budget-file")
+        for host_name, gone in sorted(present.items())
         if host_name not in wanted
     ]
     if facts:
-        before = sum(gpus for gpus, _ in present.values())
+        before = sum(installed.gpus for installed in present.values())
         shown = (
             f"~ cluster  {name}  {before} -> {cluster.gpus} GPUs of {cluster.model} on {len(wanted)} hosts"
         )
@@ -166,4 +126,4 @@ def _granted(reader: Reader) -> dict[tuple[str, str, str], int]:
     return {(account, book, period): amount for account, book, period, amount in rows}
 
 
-__all__ = ["Change", "apply", "plan"]
+__all__ = ["Change", "plan"]

@@ -6,17 +6,20 @@ later change of shares or inventory never moves an amount that was granted.
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from gpuledger.database.engine import Writer
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import PeriodGrant, PeriodOpened
 from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage, parent
-from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.amounts import GPU_MILLI, WEIGHT_ONE
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
+from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import queries
 from gpuledger.ledger.append import append
+from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.store import lock_book
 
@@ -34,32 +37,119 @@ def open_periods(writer: Writer, cluster: str, *, clock: Clock, calendar: Calend
         return []
     # Ask again under the book's lock: another worker may be opening the same periods.
     lock_book(writer, cluster)
-    due = _unopened(writer, cluster)
-    paths = members(cluster, queries.account_paths(writer), queries.clusters(writer))
     opened = []
-    for period in due:
-        start_s, end_s = calendar.period_bounds_s(period)
-        installed = installed_gpu_ms(writer, cluster, start_s, end_s)
-        if installed == 0:
-            continue
-        shares = queries.shares_at(writer, instant(start_s))
-        granted = _explicitly_granted(writer, cluster, period)
-        grants = [
-            PeriodGrant(account=account, gpu_ms=gpu_ms)
-            for account, gpu_ms in divide(installed, paths, shares).items()
-            if account not in granted and gpu_ms > 0
-        ]
-        fact = PeriodOpened(
-            cluster=cluster,
-            period=period,
-            installed_gpu_ms=installed,
-            grants=grants,
-            org_seq=queries.sequences(writer).get(ORG_BOOK, 0),
-        )
-        event, _ = make(id=f"period/{cluster}/{period}", source=SOURCE, at_s=start_s, data=fact)
-        append(writer, cluster, [event], clock=clock, calendar=calendar)
-        opened.append(period)
+    for period in _unopened(writer, cluster):
+        fact = opening(writer, cluster, period, calendar)
+        if fact.installed_gpu_ms > 0:
+            _journal(writer, fact, clock=clock, calendar=calendar)
+            opened.append(period)
     return opened
+
+
+def open_period(
+    writer: Writer, cluster: str, period: str, *, clock: Clock, calendar: Calendar
+) -> PeriodOpened:
+    """Open one period that need not have movements yet, with its default grants.
+
+    Raises:
+        Refused: When it is open already, or the cluster has no installed capacity in it.
+        NotFound: When the cluster has no book.
+    """
+    queries.require_cluster(writer, cluster)
+    lock_book(writer, cluster)
+    check_opening(writer, cluster, period)
+    fact = opening(writer, cluster, period, calendar)
+    if fact.installed_gpu_ms == 0:
+        raise Refused(
+            f"{cluster} has no GPU installed in {period}, so there is nothing to grant",
+            hint="gpuledger inventory apply FILE says what is installed, and from when",
+        )
+    _journal(writer, fact, clock=clock, calendar=calendar)
+    return fact
+
+
+def check_opening(connection: Reader | Writer, cluster: str, period: str) -> None:
+    """Refuse to open a period twice.
+
+    Raises:
+        Refused: When it is open.
+    """
+    row = driver(connection).execute(
+        "SELECT opened_seq FROM ledger.periods WHERE book = %s AND period = %s", (cluster, period)
+    ).fetchone()  # fmt: skip
+    if row is not None:
+        raise Refused(
+            f"{period} of {cluster} was opened before, by row {row[0]}",
+            hint="gpuledger budget grant gives more within it",
+        )
+
+
+def opening(connection: Reader | Writer, cluster: str, period: str, calendar: Calendar) -> PeriodOpened:
+    """Return the command that opens a period: what is installed, divided by the shares of its first instant.
+
+    Raises:
+        Refused: When the period is not of the form ``YYYY-MM``.
+    """
+    start_s, end_s = calendar.period_bounds_s(period)
+    paths = members(cluster, queries.account_paths(connection), queries.clusters(connection))
+    installed = installed_gpu_ms(connection, cluster, start_s, end_s)
+    granted = _explicitly_granted(connection, cluster, period)
+    parts = divide(installed, paths, queries.shares_at(connection, instant(start_s)))
+    return PeriodOpened(
+        cluster=cluster,
+        period=period,
+        installed_gpu_ms=installed,
+        grants=[
+            PeriodGrant(account=account, gpu_ms=gpu_ms)
+            for account, gpu_ms in parts.items()
+            if account not in granted and gpu_ms > 0
+        ],
+        org_seq=queries.sequences(connection).get(ORG_BOOK, 0),
+    )
+
+
+def _journal(writer: Writer, fact: PeriodOpened, *, clock: Clock, calendar: Calendar) -> None:
+    at_s, _ = calendar.period_bounds_s(fact.period)
+    event, _ = make(id=f"period/{fact.cluster}/{fact.period}", source=SOURCE, at_s=at_s, data=fact)
+    append(writer, fact.cluster, [event], clock=clock, calendar=calendar)
+
+
+class PeriodStatus(NamedTuple):
+    """Where a period of a cluster stands.
+
+    Args:
+        state: ``open``, or ``unopened`` while there are movements but no installed capacity to grant from.
+        opened_seq: The row that opened it.
+        opened_at: When that row was recorded.
+        granted_gpu_ms: All grants to its leaves, in weighted units shown as gpu_ms.
+    """
+
+    cluster: str
+    period: str
+    state: str
+    opened_seq: int | None
+    opened_at: dt.datetime | None
+    installed_gpu_ms: int | None
+    granted_gpu_ms: int
+
+
+def periods(reader: Reader, cluster: str | None) -> list[PeriodStatus]:
+    """Return every period that was opened or has movements, by cluster and period."""
+    rows = driver(reader).execute(
+        """
+        WITH moved AS (
+            SELECT book, period, coalesce(sum(amount) FILTER (WHERE code = 'grant' AND pot = 'budget'), 0) AS granted
+            FROM ledger.balances WHERE account <> %(issuer)s AND commodity = %(commodity)s GROUP BY book, period)
+        SELECT book, period, CASE WHEN opened_seq IS NULL THEN 'unopened' ELSE 'open' END, opened_seq,
+               (SELECT recorded_at FROM ledger.journal AS j WHERE j.book = p.book AND j.seq = p.opened_seq),
+               installed_gpu_ms, (coalesce(granted, 0) / %(one)s)::bigint
+        FROM moved FULL JOIN ledger.periods AS p USING (book, period)
+        WHERE %(cluster)s::text IS NULL OR book = %(cluster)s
+        ORDER BY book, period
+        """,
+        {"issuer": BOOK_POT_ACCOUNT, "commodity": WEIGHTED, "one": WEIGHT_ONE, "cluster": cluster},
+    )
+    return [PeriodStatus(*row) for row in rows]
 
 
 def members(cluster: str, paths: Iterable[str], clusters: Sequence[str]) -> list[str]:
@@ -97,9 +187,9 @@ def divide(total: int, paths: Sequence[str], shares: Mapping[str, int]) -> dict[
     return parts
 
 
-def installed_gpu_ms(writer: Writer, cluster: str, start_s: int, end_s: int) -> int:
+def installed_gpu_ms(connection: Reader | Writer, cluster: str, start_s: int, end_s: int) -> int:
     """Return installed capacity integrated over ``[start_s, end_s)``."""
-    rows = driver(writer).execute(
+    rows = driver(connection).execute(
         "SELECT gpus, from_at, to_at FROM ledger.hosts WHERE book = %s AND until_seq IS NULL"
         " AND from_at < %s AND (to_at IS NULL OR to_at > %s)",
         (cluster, instant(end_s), instant(start_s)),
@@ -123,8 +213,8 @@ def _unopened(writer: Writer, cluster: str) -> list[str]:
     return [period for (period,) in rows]
 
 
-def _explicitly_granted(writer: Writer, cluster: str, period: str) -> set[str]:
-    rows = driver(writer).execute(
+def _explicitly_granted(connection: Reader | Writer, cluster: str, period: str) -> set[str]:
+    rows = driver(connection).execute(
         "SELECT DISTINCT account FROM ledger.balances WHERE book = %s AND period = %s AND code = 'grant'"
         " AND pot = 'budget'",
         (cluster, period),

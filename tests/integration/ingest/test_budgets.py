@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from gpuledger.database.engine import reading
 from gpuledger.events import budget, host
 from gpuledger.ingest.budget_file import BudgetFile, read
-from gpuledger.ingest.budgets import Change, apply, plan
+from gpuledger.ingest.budgets import SOURCE, plan
+from gpuledger.ingest.changes import Change, apply
 from gpuledger.ingest.intake import Intake
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
@@ -51,7 +52,7 @@ def test_the_commands_of_a_new_ledger(engine: sa.Engine, file: BudgetFile) -> No
 
 
 def test_after_applying_nothing_is_left_to_do(engine: sa.Engine, intake: Intake, file: BudgetFile) -> None:
-    opened = apply(intake, planned(engine, file), 0)
+    opened = apply(intake, planned(engine, file), 0, SOURCE)
     assert opened == {"alpha": ["2026-01"]}
     assert planned(engine, file) == []
 
@@ -60,10 +61,10 @@ def test_the_same_plan_is_booked_once(engine: sa.Engine, intake: Intake, file: B
     """Whoever was interrupted between two books plans anew; whoever applies twice at once is heard once."""
     changes = planned(engine, file)
     intake.take([])
-    apply(intake, changes, 0)
+    apply(intake, changes, 0, SOURCE)
     with engine.connect() as connection:
         before = connection.exec_driver_sql("SELECT count(*) FROM ledger.journal").scalar_one()
-    apply(intake, planned(engine, file), 0)
+    apply(intake, planned(engine, file), 0, SOURCE)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM ledger.journal").scalar_one() == before
 
@@ -71,7 +72,7 @@ def test_the_same_plan_is_booked_once(engine: sa.Engine, intake: Intake, file: B
 def test_a_grant_that_shrinks_is_refused_by_name(
     engine: sa.Engine, intake: Intake, file: BudgetFile, tmp_path: Path
 ) -> None:
-    apply(intake, planned(engine, file), 0)
+    apply(intake, planned(engine, file), 0, SOURCE)
     path = tmp_path / "less.yaml"
     path.write_text(FULL.replace("1.5", "1"))
     with pytest.raises(
@@ -83,7 +84,7 @@ def test_a_grant_that_shrinks_is_refused_by_name(
 def test_the_zone_stays_when_facts_are_booked(
     engine: sa.Engine, intake: Intake, file: BudgetFile, tmp_path: Path
 ) -> None:
-    apply(intake, planned(engine, file), 0)
+    apply(intake, planned(engine, file), 0, SOURCE)
     path = tmp_path / "moved.yaml"
     path.write_text("organisation: {timezone: Asia/Tokyo}")
     with pytest.raises(Refused, match="Asia/Tokyo differs from Europe/Berlin"):

@@ -37,6 +37,8 @@ COMMANDS = (
     "import",
     "ingest",
     "budget",
+    "period",
+    "inventory",
     "usage",
     "balance",
     "layers",

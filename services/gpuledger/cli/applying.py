@@ -1,0 +1,72 @@
+"""What ``budget apply`` and ``inventory apply`` share: read a file, show the difference, book it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gpuledger.cli.asking import agreed
+from gpuledger.cli.options import moment
+from gpuledger.cli.output import note, print_json
+
+if TYPE_CHECKING:
+    from gpuledger.database.engine import Reader
+    from gpuledger.ingest.changes import Change
+    from gpuledger.kernel.calendar import Calendar
+
+File = TypeVar("File")
+
+
+def apply_file(
+    path: Path,
+    read: Callable[[Path], File],
+    plan: "Callable[[Reader, File, int, Calendar], list[Change]]",
+    source: str,
+    *,
+    from_: str | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Show what the file changes, and book it unless told otherwise.
+
+    Raises:
+        Refused: When the file is missing or wrong.
+    """
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.ingest import changes as booking
+    from gpuledger.ingest.intake import Intake
+    from gpuledger.kernel.clock import SystemClock, seconds
+    from gpuledger.kernel.errors import NotFound, Refused
+    from gpuledger.ledger import queries
+
+    try:
+        file = read(path)
+    except NotFound as error:  # a missing file is bad usage, not a missing account
+        raise Refused(error.message, hint=error.hint) from error
+    config, clock = settings.load(), SystemClock()
+    with open_database(config) as engine:
+        with reading(engine) as reader:
+            at_s = moment(from_, "--from", queries.calendar(reader, config.calendar))
+            at_s = seconds(clock.now()) if at_s is None else at_s
+            changes = plan(reader, file, at_s, config.calendar)
+        for change in changes:
+            note(change.shown)
+        applied, opened = False, dict[str, list[str]]()
+        if not dry_run and agreed(len(changes), yes=yes):
+            opened = booking.apply(Intake(engine, clock, config.calendar), changes, at_s, source)
+            applied = True
+    for cluster, periods in opened.items():
+        note(f"{cluster}: opened {', '.join(periods)}")
+    if as_json:
+        document: dict[str, Any] = {
+            "changes": [c.shown for c in changes],
+            "applied": applied,
+            "opened": opened,
+        }
+        print_json(document)
+    elif not changes:
+        print("nothing to change")
+    else:
+        print(f"{len(changes)} changes {'applied' if applied else 'not applied'}")

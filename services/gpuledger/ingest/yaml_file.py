@@ -1,0 +1,58 @@
+"""YAML files that people write, read strictly: an unknown key, or one that stands twice, is an error with its place."""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gpuledger.kernel.errors import NotFound, Refused
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Strict(BaseModel):
+    """A mapping whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def read_yaml(path: Path, model: type[Model], docs: str) -> Model:
+    """Read a file as the model says; an empty file is an empty mapping.
+
+    Args:
+        path: The file.
+        model: What it must be.
+        docs: The page that describes it.
+
+    Raises:
+        NotFound: When there is no such file.
+        Refused: When it is not YAML, or a key or value does not fit; names each place.
+    """
+    try:
+        raw: Any = yaml.load(path.read_text(), _Loader)  # noqa: S506 - a SafeLoader
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"{path}: no such file", hint=f"name a YAML file; {docs} shows one") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Refused(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror}", hint="check its permissions") from error
+    try:
+        return model.model_validate({} if raw is None else raw, strict=False)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors())
+        raise Refused(f"{path}: {faults}", hint=f"{docs} lists every key") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that stands twice: YAML itself would silently take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+        """Return the mapping of a node whose keys are all different."""
+        keys = [key.value for key, _ in node.value]
+        for key, _ in node.value:
+            if keys.count(key.value) > 1:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{key.value!r} stands twice", key.start_mark
+                )
+        return super().construct_mapping(node, deep=deep)

@@ -1,0 +1,54 @@
+"""Files that people write: every fault has its place."""
+
+from pathlib import Path
+
+import pytest
+
+from gpuledger.ingest.yaml_file import Strict, read_yaml
+from gpuledger.kernel.errors import NotFound, Refused
+
+
+class Thing(Strict):
+    size: int = 1
+    names: tuple[str, ...] = ()
+
+
+def read(tmp_path: Path, content: str | bytes) -> Thing:
+    path = tmp_path / "thing.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return read_yaml(path, Thing, "docs/thing.md")
+
+
+def test_a_file_is_read_as_its_model(tmp_path: Path) -> None:
+    assert read(tmp_path, "size: 3\nnames: [a, b]\n") == Thing(size=3, names=("a", "b"))
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "---\n"])
+def test_an_empty_file_is_an_empty_mapping(tmp_path: Path, content: str) -> None:
+    assert read(tmp_path, content) == Thing()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("size: x", "size: Input should be a valid integer"),
+        ("sise: 3", "sise: Extra inputs are not permitted"),
+        ("names: [a, 3]", r"names\.1: Input should be a valid string"),
+        ("- 1", "file: Input should be a valid dictionary"),
+        ("size: 1\nsize: 2", "'size' stands twice"),
+        ("size: [", "is not YAML: .* line 1"),
+        (b"size: \xff", "is not YAML"),
+        ("size: !!python/object/apply:os.system [echo]", "is not YAML"),
+    ],
+)
+def test_a_fault_names_its_place(tmp_path: Path, content: str | bytes, expected: str) -> None:
+    with pytest.raises(Refused, match=expected) as caught:
+        read(tmp_path, content)
+    assert str(tmp_path / "thing.yaml") in caught.value.message
+
+
+def test_no_file_is_not_found(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(NotFound, match="no such file") as caught:
+            read_yaml(path, Thing, "docs/thing.md")
+        assert "docs/thing.md" in caught.value.hint
