@@ -58,9 +58,7 @@ def test_the_next_period_is_shown_then_opened_once(budgeted: Ledger) -> None:
     assert (again.status, again.out) == (2, "")
     assert "2026-04 of alpha was opened before, by row" in again.err
     speech = budgeted.done("balance", "org/speech", "--cluster", "alpha", "--period", "2026-04")
-    assert speech["available_gpu_hours"] == (
-        "3600.000"
-    )  # fmt: skip
+    assert speech["available_gpu_hours"] == "3600.000"
     budgeted.checked_digest()
 
 
