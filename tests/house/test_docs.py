@@ -28,8 +28,8 @@ def test_the_readme_opens_with_purpose_then_picture_then_commands(repository: Pa
 def test_the_readme_lists_the_commands_there_are(repository: Path) -> None:
     program = Path(sys.executable).with_name("gpuledger")
     page = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    commands = re.findall(r"^  ([a-z]+)  ", page.partition("Commands:")[2], re.MULTILINE)
-    table = re.findall(r"^\| `gpuledger ([a-z]+)", (repository / "README.md").read_text(), re.MULTILINE)
+    commands = re.findall(r"^  ([a-z-]+)  ", page.partition("Commands:")[2], re.MULTILINE)
+    table = re.findall(r"^\| `gpuledger ([a-z-]+)", (repository / "README.md").read_text(), re.MULTILINE)
     assert sorted(set(table)) == sorted(commands)
 
 
@@ -56,8 +56,8 @@ def test_links_to_headings_resolve(repository: Path, product_files: list[Path]) 
 
 
 def test_every_task_the_contributing_page_names_exists(repository: Path) -> None:
-    tasks = re.findall(r"^([a-z]+)(?: \*\w+)?:(?!=)", (repository / "justfile").read_text(), re.MULTILINE)
-    named = re.findall(r"`just ([a-z]+)", (repository / "CONTRIBUTING.md").read_text())
+    tasks = re.findall(r"^([a-z-]+)(?: \*\w+)?:(?!=)", (repository / "justfile").read_text(), re.MULTILINE)
+    named = re.findall(r"`just ([a-z-]+)", (repository / "CONTRIBUTING.md").read_text())
     assert set(named) <= set(tasks)
 
 
@@ -77,7 +77,7 @@ def test_the_bundled_data_is_attributed(repository: Path) -> None:
 
 def _relative_links(text: str) -> list[str]:
     targets = (match["target"].partition("#")[0] for match in LINK.finditer(FENCE.sub("", text)))
-    return [target for target in targets if target and not re.match(r"[a-z]+:", target)]
+    return [target for target in targets if target and not re.match(r"[a-z-]+:", target)]
 
 
 def _anchor(heading: str) -> str:

@@ -12,6 +12,7 @@ from gpuledger.cli import (
     ledger,
     periods,
     policy,
+    policy_data,
     reports,
     running,
 )
@@ -34,6 +35,7 @@ budgets.app.command("transfer")(grants.transfer)
 app.add_typer(budgets.app, name="budget")
 app.add_typer(periods.app, name="period")
 app.add_typer(inventory.app, name="inventory")
+app.add_typer(policy_data.app, name="policy-data")
 app.command("usage")(reports.usage)
 app.command("balance")(reports.balance)
 app.command("layers")(reports.layers)

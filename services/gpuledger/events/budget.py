@@ -15,13 +15,32 @@ class AccountCreated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     reason: str | None = None
 
 
-class OrganisationSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The organisation's zone and period length, as policy data (type ``policy.changed``)."""
+class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A version of policy data is in force from the event's time on (law 12).
+
+    Args:
+        policy: ``organisation`` (zone and period length) or ``rate_card`` (weights).
+        timezone: IANA zone in which days and periods are cut.
+        period: Length of a budget period.
+        weights: GPU model -> weight in per mille; models that are left out keep theirs.
+        by: Who set it.
+        reason: Why.
+    """
 
     policy: str
-    timezone: str
-    period: str
+    timezone: str | None = None
+    period: str | None = None
+    weights: dict[Name, Count] | None = None
     by: str | None = None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a version without the keys of its policy."""
+        needed = {"organisation": ("timezone", "period"), "rate_card": ("weights",)}.get(self.policy)
+        if needed is None:
+            raise ValueError(f"policy {self.policy!r} is none of organisation, rate_card")
+        if missing := [name for name in needed if getattr(self, name) is None]:
+            raise ValueError(f"policy {self.policy} lacks {', '.join(missing)}")
 
 
 class ShareSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -91,8 +110,8 @@ class PeriodOpened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """A period began for a cluster; leaves without an explicit grant get their share of it.
 
     Args:
-        installed_gpu_ms: Installed capacity integrated over the period.
-        grants: The default grants; they sum to at most ``installed_gpu_ms``.
+        installed_gpu_ms: Installed capacity integrated over the period, physical.
+        grants: The default grants; they sum to at most what is installed, in weighted units.
         org_seq: The sequence of the ``~org`` book that the shares were read under.
     """
 

@@ -22,7 +22,7 @@ _FACTS: dict[str, type[Fact]] = {
     "host.retired": host.Retired,
     "telemetry.sampled": telemetry.Sampled,
     "account.created": budget.AccountCreated,
-    "policy.changed": budget.OrganisationSet,
+    "policy.changed": budget.PolicyChanged,
     "budget.share_set": budget.ShareSet,
     "budget.granted": budget.Granted,
     "budget.transferred": budget.Transferred,

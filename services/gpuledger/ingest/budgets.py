@@ -55,7 +55,7 @@ def _organisation(reader: Reader, file: BudgetFile, by: str, default: Calendar) 
             f"organisation.timezone: {wanted} differs from {present}, and facts are booked already",
             hint="the zone can change at a period edge only; set it before the first import",
         )
-    fact = budget.OrganisationSet(policy="organisation", timezone=wanted, period="month", by=by)
+    fact = budget.PolicyChanged(policy="organisation", timezone=wanted, period="month", by=by)
     yield Change(f"~ organisation.timezone  {present} -> {wanted}", (fact,))
 
 

@@ -15,7 +15,7 @@ from gpuledger.events.envelope import Event, data_json
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
-from gpuledger.ledger import charges, projections, store
+from gpuledger.ledger import charges, projections, queries, store
 from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Posted, Posting
 from gpuledger.ledger.facts import CLOSERS, Known
@@ -102,6 +102,7 @@ class _Batch:
 
     def __init__(self, writer: Writer, book: str, head: BookHead, calendar: Calendar) -> None:
         self.writer, self.book, self.head, self.calendar = writer, book, head, calendar
+        self.card = queries.rate_card(writer)
         self.rows: list[tuple[JournalRow, bytes]] = []
         self.postings: list[tuple[int, Sequence[Posting]]] = []
         self.workloads: dict[str, _Workload] = {}
@@ -164,7 +165,7 @@ class _Batch:
 
     def _restate(self, workload_: str, state: _Workload, reason: str) -> Sequence[Posting]:
         """Post the difference between what follows from the facts and what stands."""
-        want = charges.desired(state.derived().segments, self.calendar)
+        want = charges.desired(state.derived().segments, self.calendar, self.card)
         postings = charges.difference(want, state.posted, workload=workload_, reason=reason)
         for key in want.keys() | state.posted.keys():
             amount = want.get(key, 0)

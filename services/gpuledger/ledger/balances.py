@@ -135,7 +135,7 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
         now_s = min(now_s, seconds(query.as_of))
     for (book, account, period, klass), amount in _open_remainder(reader, query, now_s, calendar).items():
         column = 2 if klass == "allocated" else 6
-        sums.setdefault((book, account, period), [0] * 7)[column] += amount * WEIGHT_ONE
+        sums.setdefault((book, account, period), [0] * 7)[column] += amount
     own = [
         _own(book, account, period, amounts)
         for (book, account, period), amounts in sorted(sums.items())
@@ -224,16 +224,17 @@ def _own(book: str, account: str, period: str, amounts: list[int]) -> Balance:
 def _open_remainder(
     reader: Reader | Writer, query: BalanceQuery, now_s: int, calendar: Calendar
 ) -> dict[tuple[str, str, str, str], int]:
+    card = queries.rate_card(reader)
     in_force, values = queries.in_force(reader, query.as_of)
     rows = driver(reader).execute(
-        "SELECT book, account, class, gpus_milli, floor(extract(epoch FROM from_at))::bigint"
+        "SELECT book, account, class, gpus_milli, gpu_model, floor(extract(epoch FROM from_at))::bigint"
         f" FROM ledger.segments AS s WHERE {in_force} AND to_at IS NULL"
         " AND (%(cluster)s::text IS NULL OR book = %(cluster)s)",
         {"cluster": query.cluster, **values},
     )
     found: dict[tuple[str, str, str, str], int] = {}
-    for book, account, klass, gpus_milli, from_s in rows:
+    for book, account, klass, gpus_milli, model, from_s in rows:
         for piece in calendar.slices(from_s, now_s):
             key = (book, account, calendar.period_of(piece.day), klass)
-            found[key] = found.get(key, 0) + gpus_milli * (piece.end_s - piece.start_s)
+            found[key] = found.get(key, 0) + card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
     return found

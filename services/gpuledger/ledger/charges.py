@@ -12,6 +12,7 @@ from typing import NamedTuple
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.ledger.rates import UNWEIGHTED, Rates
 from gpuledger.ledger.segments import Segment
 
 PHYSICAL = "gpu_ms"
@@ -71,8 +72,14 @@ class Posted(NamedTuple):
     seq: int
 
 
-def desired(segments: Iterable[Segment], calendar: Calendar) -> dict[Key, int]:
-    """Return the net amounts that must stand for the closed segments of one workload."""
+def desired(segments: Iterable[Segment], calendar: Calendar, card: Rates = UNWEIGHTED) -> dict[Key, int]:
+    """Return the net amounts that must stand for the closed segments of one workload.
+
+    Args:
+        segments: What follows from the facts known of the workload.
+        calendar: Cuts the organisation's days.
+        card: What each model weighs, from when on.
+    """
     amounts: dict[Key, int] = {}
     for segment in segments:
         if segment.to_s is None:
@@ -81,7 +88,8 @@ def desired(segments: Iterable[Segment], calendar: Calendar) -> dict[Key, int]:
         for piece in calendar.slices(segment.from_s, segment.to_s):
             gpu_ms = segment.gpus_milli * (piece.end_s - piece.start_s)
             period = calendar.period_of(piece.day)
-            for commodity, amount in ((PHYSICAL, gpu_ms), (WEIGHTED, gpu_ms * WEIGHT_ONE)):
+            weighted = card.weighted(segment.gpu_model, segment.gpus_milli, piece.start_s, piece.end_s)
+            for commodity, amount in ((PHYSICAL, gpu_ms), (WEIGHTED, weighted)):
                 key = Key(code, commodity, segment.account, segment.run, piece.day, period)
                 amounts[key] = amounts.get(key, 0) + amount
     return amounts

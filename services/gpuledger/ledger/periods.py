@@ -92,13 +92,15 @@ def opening(connection: Reader | Writer, cluster: str, period: str, calendar: Ca
     """
     start_s, end_s = calendar.period_bounds_s(period)
     paths = members(cluster, queries.account_paths(connection), queries.clusters(connection))
-    installed = installed_gpu_ms(connection, cluster, start_s, end_s)
+    held, card = _installed(connection, cluster, start_s, end_s), queries.rate_card(connection)
+    # Budgets are in weighted units: what is installed is worth what it would be charged for.
+    worth = sum(card.weighted(*h) for h in held) // WEIGHT_ONE
     granted = _explicitly_granted(connection, cluster, period)
-    parts = divide(installed, paths, queries.shares_at(connection, instant(start_s)))
+    parts = divide(worth, paths, queries.shares_at(connection, instant(start_s)))
     return PeriodOpened(
         cluster=cluster,
         period=period,
-        installed_gpu_ms=installed,
+        installed_gpu_ms=sum(h.gpus_milli * (h.end_s - h.start_s) for h in held),
         grants=[
             PeriodGrant(account=account, gpu_ms=gpu_ms)
             for account, gpu_ms in parts.items()
@@ -187,17 +189,31 @@ def divide(total: int, paths: Sequence[str], shares: Mapping[str, int]) -> dict[
     return parts
 
 
+class _Held(NamedTuple):
+    """GPUs of one model that were installed over ``[start_s, end_s)``."""
+
+    model: str
+    gpus_milli: int
+    start_s: int
+    end_s: int
+
+
 def installed_gpu_ms(connection: Reader | Writer, cluster: str, start_s: int, end_s: int) -> int:
-    """Return installed capacity integrated over ``[start_s, end_s)``."""
+    """Return installed capacity integrated over ``[start_s, end_s)``, physical."""
+    held = _installed(connection, cluster, start_s, end_s)
+    return sum(h.gpus_milli * (h.end_s - h.start_s) for h in held)
+
+
+def _installed(connection: Reader | Writer, cluster: str, start_s: int, end_s: int) -> list[_Held]:
     rows = driver(connection).execute(
-        "SELECT gpus, from_at, to_at FROM ledger.hosts WHERE book = %s AND until_seq IS NULL"
+        "SELECT gpu_model, gpus, from_at, to_at FROM ledger.hosts WHERE book = %s AND until_seq IS NULL"
         " AND from_at < %s AND (to_at IS NULL OR to_at > %s)",
         (cluster, instant(end_s), instant(start_s)),
     )
-    return sum(
-        gpus * GPU_MILLI * (_clip(to_at, end_s) - max(seconds(from_at), start_s))
-        for gpus, from_at, to_at in rows
-    )
+    return [
+        _Held(model, gpus * GPU_MILLI, max(seconds(from_at), start_s), _clip(to_at, end_s))
+        for model, gpus, from_at, to_at in rows
+    ]
 
 
 def _clip(to_at: dt.datetime | None, end_s: int) -> int:

@@ -158,7 +158,7 @@ def write_others(writer: Writer, book: str, facts: Sequence[Journalled]) -> None
                     "INSERT INTO ledger.shares (account, from_at, share, set_seq) VALUES (%s, %s, %s, %s)",
                     (fact.account, instant(at_s), fact.share, seq),
                 )
-            case budget.OrganisationSet():
+            case budget.PolicyChanged(policy="organisation"):
                 connection.execute(
                     "INSERT INTO ledger.organisation (set_seq, timezone, period) VALUES (%s, %s, %s)",
                     (seq, fact.timezone, fact.period),

@@ -4,10 +4,13 @@ import datetime as dt
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.envelope import ORG_BOOK
+from gpuledger.events.budget import PolicyChanged
+from gpuledger.events.envelope import ORG_BOOK, decode_data
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.rates import RATE_CARD, Rates
 
 
 class BookStatus(NamedTuple):
@@ -135,3 +138,27 @@ def require_account(reader: Reader | Writer, account: str) -> None:
         if near
         else "gpuledger usage --by account lists the accounts",
     )
+
+
+def rate_card(connection: Reader | Writer) -> Rates:
+    """Return the rate card with all its versions, from the ``~org`` book; of one moment the last set counts."""
+    found: dict[str, dict[int, int]] = {}
+    for at_s, changed in policy_versions(connection, RATE_CARD):
+        for model, weight in (changed.weights or {}).items():
+            found.setdefault(model, {})[at_s] = weight
+    return Rates({model: tuple(sorted(steps.items())) for model, steps in found.items()})
+
+
+def policy_versions(connection: Reader | Writer, policy: str) -> list[tuple[int, PolicyChanged]]:
+    """Return (from when, what was set) of every version of a policy, in the order they were set."""
+    rows = driver(connection).execute(
+        "SELECT effective_at, body::text FROM ledger.journal WHERE book = %s AND workload IS NULL"
+        " AND type = 'policy.changed' AND body->>'policy' = %s ORDER BY seq",
+        (ORG_BOOK, policy),
+    )
+    found = []
+    for effective_at, body in rows.fetchall():
+        changed = decode_data("policy.changed", body)
+        assert isinstance(changed, PolicyChanged)  # noqa: S101 - the query selected the type
+        found.append((seconds(effective_at), changed))
+    return found

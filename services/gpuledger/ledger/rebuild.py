@@ -89,11 +89,14 @@ def state_digest(reader: Reader | Writer) -> str:
 def check(reader: Reader, default: Calendar) -> Rebuilt:
     """Derive every net amount, balance and projection anew from the journal and compare with what stands."""
     calendar = queries.calendar(reader, default)
+    card = queries.rate_card(reader)
     net: dict[Net, int] = defaultdict(int)
     wanted: dict[str, list[str]] = {kind: [] for kind in _STORED}
     for book, workload, facts in replay.iter_workloads(reader):
         history = derive([fact for _, fact in facts])
-        for posting in difference(desired(history.segments, calendar), {}, workload=workload, reason=""):
+        for posting in difference(
+            desired(history.segments, calendar, card), {}, workload=workload, reason=""
+        ):
             _fold(net, book, posting)
         wanted["run"] += [_line((book, *projections.segment_row(s))) for s in history.segments]
         wanted["wait"] += [_line((book, *projections.wait_row(w))) for w in history.waits]
@@ -174,7 +177,7 @@ def _command_rows(book: str, command: projections.Journalled) -> Iterator[tuple[
         yield "account", (fact.account, fact.account, seq)
     elif isinstance(fact, budget.ShareSet):
         yield "share", (fact.account, instant(at_s), fact.share, seq)
-    elif isinstance(fact, budget.OrganisationSet):
+    elif isinstance(fact, budget.PolicyChanged) and fact.policy == "organisation":
         yield "organisation", (seq, fact.timezone, fact.period)
     elif isinstance(fact, budget.PeriodOpened):
         yield "period", (book, fact.period, seq, fact.installed_gpu_ms)

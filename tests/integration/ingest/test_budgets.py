@@ -39,7 +39,7 @@ def planned(engine: sa.Engine, file: BudgetFile, at_s: int = 0) -> list[Change]:
 def test_the_commands_of_a_new_ledger(engine: sa.Engine, file: BudgetFile) -> None:
     facts = [fact for change in planned(engine, file) for fact in change.facts]
     assert [type(fact) for fact in facts] == [
-        budget.OrganisationSet,
+        budget.PolicyChanged,
         *[budget.AccountCreated] * 3,
         *[budget.ShareSet] * 2,
         *[host.Registered] * 2,

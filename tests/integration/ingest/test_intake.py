@@ -19,7 +19,7 @@ from gpuledger.ledger.balances import BalanceQuery, balances
 
 NOON = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
 OCTOBER_29 = int(dt.datetime(2017, 10, 29, 22, 30, tzinfo=dt.UTC).timestamp())
-BERLIN = budget.OrganisationSet(policy="organisation", timezone="Europe/Berlin", period="month")
+BERLIN = budget.PolicyChanged(policy="organisation", timezone="Europe/Berlin", period="month")
 
 
 def told(at_s: int, fact: Fact) -> Event:

@@ -71,7 +71,7 @@ def test_an_account_is_created_once_and_by_the_organisations_book_alone(ledger: 
 def test_shares_zones_and_periods_are_kept_with_the_row_that_set_them(ledger: Ledger) -> None:
     ledger.append(
         told(7, budget.ShareSet(account="org", share=3, reason="t", by="t")),
-        told(7, budget.OrganisationSet(policy="organisation", timezone="Asia/Tokyo", period="month")),
+        told(7, budget.PolicyChanged(policy="organisation", timezone="Asia/Tokyo", period="month")),
     )
     opened = budget.PeriodOpened(cluster=CLUSTER, period="1970-01", installed_gpu_ms=5, grants=[], org_seq=2)
     ledger.append(told(7, opened), told(8, opened))

@@ -6,7 +6,7 @@ import pytest
 from tests.integration.ledger.books import HOUR, NOON, Ledger, run_of, submitted, told
 
 from gpuledger.database.engine import reading, writing
-from gpuledger.events.budget import AccountCreated, OrganisationSet, ShareSet
+from gpuledger.events.budget import AccountCreated, PolicyChanged, ShareSet
 from gpuledger.ingest.dead_letters import DeadLetter, put, resolve, waiting
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
@@ -57,7 +57,7 @@ def test_the_organisations_zone_is_the_last_set_or_the_default(ledger: Ledger) -
     with reading(ledger.engine) as reader:
         assert queries.calendar(reader, Calendar("Asia/Tokyo")) == Calendar("Asia/Tokyo")
     for zone in ("Europe/Berlin", "America/Los_Angeles"):
-        ledger.append(told(0, OrganisationSet(policy="organisation", timezone=zone, period="month")))
+        ledger.append(told(0, PolicyChanged(policy="organisation", timezone=zone, period="month")))
     with reading(ledger.engine) as reader:
         assert queries.calendar(reader, Calendar("Asia/Tokyo")) == Calendar("America/Los_Angeles")
 

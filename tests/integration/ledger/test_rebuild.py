@@ -41,7 +41,7 @@ def full(shared_ledger: Ledger) -> Ledger:
         told(0, budget.AccountCreated(account="org/vision")),
         told(0, budget.ShareSet(account="org/vision", share=3, reason="test", by="test")),
         told(9, budget.ShareSet(account="org/vision", share=4, reason="test", by="test")),
-        told(0, budget.OrganisationSet(policy="organisation", timezone="UTC", period="month")),
+        told(0, budget.PolicyChanged(policy="organisation", timezone="UTC", period="month")),
     )
     ledger.append(
         told(0, registered("h1", 8)),

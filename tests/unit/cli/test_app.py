@@ -39,6 +39,7 @@ COMMANDS = (
     "budget",
     "period",
     "inventory",
+    "policy-data",
     "usage",
     "balance",
     "layers",
@@ -54,7 +55,7 @@ COMMANDS = (
 
 def test_help_lists_every_command_and_the_exit_statuses() -> None:
     done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
-    listed = re.findall(r"^  ([a-z]+)  ", done.stdout.partition("Commands:")[2], re.MULTILINE)
+    listed = re.findall(r"^  ([a-z-]+)  ", done.stdout.partition("Commands:")[2], re.MULTILINE)
     assert sorted(listed) == sorted(COMMANDS)
     assert "75 try again later" in " ".join(done.stdout.split())
     assert done.stderr == ""

@@ -1,0 +1,47 @@
+"""The policy file: versions of policy data that people set. Read strictly."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from gpuledger.database.engine import Reader
+from gpuledger.ingest.yaml_file import Strict, read_yaml
+from gpuledger.ledger import policies
+
+Weight = Annotated[int, Field(ge=0, le=1_000_000)]
+Model = Annotated[str, Field(min_length=1, max_length=1024)]
+
+
+class PolicyFile(Strict):
+    """The whole file.
+
+    Args:
+        rate_card: GPU model -> weight in per mille; models that are left out keep theirs.
+    """
+
+    rate_card: dict[Model, Weight] = Field(default_factory=dict)
+
+
+def read(path: Path) -> PolicyFile:
+    """Read and validate a policy file.
+
+    Raises:
+        NotFound: When there is no such file.
+        Refused: When it is not YAML or a key or value does not fit; names each place.
+    """
+    return read_yaml(path, PolicyFile, "docs/policy-file.md")
+
+
+def plan(reader: Reader, file: PolicyFile, at_s: int) -> list[str]:
+    """Return what the file changes from a moment on, a line each.
+
+    Raises:
+        Refused: When it would reach back over what is charged.
+    """
+    changed = policies.changed_weights(reader, file.rate_card, at_s)
+    if changed:
+        policies.check_reach(reader, at_s)
+    return [
+        f"~ weight   {model}  {before} -> {wanted} per mille" for model, (before, wanted) in changed.items()
+    ]

@@ -1,0 +1,49 @@
+"""The rate card: what a GPU model's time weighs, in per mille, from which moment on (DESIGN section 7).
+
+Physical GPU-time is multiplied, never divided, so that weighted amounts stay whole numbers:
+gpu_ms_weighted = gpu_ms x weight. A model without an entry weighs 1000.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gpuledger.kernel.amounts import WEIGHT_ONE
+
+RATE_CARD = "rate_card"
+"""The policy that rate cards are versions of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Every weight that was or will be in force.
+
+    Args:
+        steps: Model -> (from when in seconds, weight in per mille), ascending in time.
+    """
+
+    steps: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+
+    def weight(self, model: str | None, at_s: int) -> int:
+        """Return the weight in force at an instant."""
+        steps = self.steps.get(model or "", ())
+        index = bisect_right(steps, at_s, key=lambda step: step[0])
+        return steps[index - 1][1] if index else WEIGHT_ONE
+
+    def pieces(self, model: str | None, start_s: int, end_s: int) -> Iterator[tuple[int, int, int]]:
+        """Cut ``[start_s, end_s)`` where the weight changes; yield (start, end, weight)."""
+        edges = [at_s for at_s, _ in self.steps.get(model or "", ()) if start_s < at_s < end_s]
+        for begin, end in zip([start_s, *edges], [*edges, end_s], strict=True):
+            yield begin, end, self.weight(model, begin)
+
+    def weighted(self, model: str | None, gpus_milli: int, start_s: int, end_s: int) -> int:
+        """Return what GPUs held over ``[start_s, end_s)`` weigh, in gpu_ms x per mille."""
+        if not self.steps:
+            return gpus_milli * (end_s - start_s) * WEIGHT_ONE
+        return sum(
+            gpus_milli * (end - begin) * weight for begin, end, weight in self.pieces(model, start_s, end_s)
+        )
+
+
+UNWEIGHTED = Rates()
+"""Every model weighs 1000."""

@@ -1,0 +1,68 @@
+"""``policy-data apply`` and ``list``: the rate card with its versions."""
+
+from pathlib import Path
+
+import pytest
+from tests.commands.fixtures import Ledger
+
+TRACE = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-01 00:00:00,3600.0,1,3600.0,vc\n"
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.yaml"
+    path.write_text("rate_card: {h100: 1000, b200: 2500}")
+    return path
+
+
+def test_shown_applied_and_listed(ledger: Ledger, card: Path) -> None:
+    dry = ledger("policy-data", "apply", card, "--from", "2026-03-01", "--dry-run")
+    assert (dry.status, dry.out) == (0, "1 changes not applied\n")
+    assert dry.err == "~ weight   b200  1000 -> 2500 per mille\n"
+    assert ledger.heads() == []
+
+    done = ledger.done("policy-data", "apply", card, "--from", "2026-03-01")
+    assert done == {"changes": ["~ weight   b200  1000 -> 2500 per mille"], "applied": True}
+    assert ledger("policy-data", "apply", card, "--from", "2026-03-01").out == "nothing to change\n"
+
+    before = ledger.done("policy-data", "list", "--at", "2026-02-28")
+    assert before["rate_card"] == {"b200": 1000, "h100": 1000}
+    after = ledger.done("policy-data", "list", "--at", "2026-03-01")
+    assert after["at"] == "2026-03-01T00:00:00Z"
+    assert after["organisation"] == {"timezone": "UTC", "period": "month"}
+    assert after["rate_card"] == {"b200": 2500, "h100": 1000}
+    (version,) = after["versions"]
+    assert (version["from"], version["weights"]) == ("2026-03-01T00:00:00Z", {"b200": 2500, "h100": 1000})
+    people = ledger("policy-data", "list", "--at", "2026-03-01")
+    assert "b200" in people.out
+    ledger.checked_digest()
+
+
+def test_what_is_charged_is_not_changed(ledger: Ledger, card: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text(TRACE)
+    ledger.done("import", "philly", trace)
+    heads = ledger.heads()
+    ran = ledger("policy-data", "apply", card, "--from", "2017-10-01T00:30:00Z", "--json")
+    assert (ran.status, ran.out) == (2, "")
+    assert "would reach back over what is charged" in ran.problem["error"]
+    assert ledger.heads() == heads
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("rate_card: {h100: -1}", "rate_card.h100"),
+        ("rate_card: {h100: 1.5}", "rate_card.h100"),
+        ("cap: 8", "cap: Extra inputs"),
+    ],
+)
+def test_a_wrong_file_is_bad_usage(ledger: Ledger, card: Path, content: str, expected: str) -> None:
+    card.write_text(content)
+    ran = ledger("policy-data", "apply", card)
+    assert (ran.status, ran.out) == (2, "")
+    assert expected in ran.err
+
+
+def test_a_missing_file_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:
+    assert ledger("policy-data", "apply", tmp_path / "none").status == 2

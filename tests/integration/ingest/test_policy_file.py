@@ -1,0 +1,34 @@
+"""From a policy file to what it changes."""
+
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from gpuledger.database.engine import reading
+from gpuledger.ingest import policy_file
+from gpuledger.kernel.errors import Refused
+
+
+def planned(engine: sa.Engine, tmp_path: Path, text: str) -> list[str]:
+    path = tmp_path / "policy.yaml"
+    path.write_text(text)
+    with reading(engine) as reader:
+        return policy_file.plan(reader, policy_file.read(path), 0)
+
+
+def test_only_weights_that_differ_are_changes(engine: sa.Engine, tmp_path: Path) -> None:
+    assert planned(engine, tmp_path, "rate_card: {b200: 2500, a100: 1000, h100: 0}") == [
+        "~ weight   b200  1000 -> 2500 per mille",
+        "~ weight   h100  1000 -> 0 per mille",
+    ]
+    assert planned(engine, tmp_path, "") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["rate_card: {h100: 1.5}", "rate_card: {h100: 2000000}", "rate_card: [h100]"]
+)
+def test_a_wrong_file_names_the_place(engine: sa.Engine, tmp_path: Path, text: str) -> None:
+    with pytest.raises(Refused, match="rate_card") as caught:
+        planned(engine, tmp_path, text)
+    assert "docs/policy-file.md" in caught.value.hint
