@@ -9,6 +9,8 @@ _CONFIG = """\
 # Written by gpuledger because the file was missing; yours to change.
 telemetry:
   enabled: false
+nux:
+  enabled: false
 event_log_storage:
   module: gpuledger_pipelines.event_log
   class: BatchingSqliteEventLogStorage

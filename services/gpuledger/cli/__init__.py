@@ -1,15 +1,30 @@
 """The gpuledger command: results on stdout, progress and hints on stderr, an exit status that tells.
 
 0 done, 1 failed, 2 bad usage or input, 3 a check found problems, 4 not found, 75 try again later,
-130 interrupted.
+130 interrupted, 143 terminated.
 """
 
 import os
+import signal
 import sys
+
+INTERRUPTED, TERMINATED = 130, 143
 
 
 def main() -> None:
     """Run the command line and exit."""
+    try:
+        # Ends like Ctrl-C does: what was opened is closed, the embedded PostgreSQL too.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+        status = _run()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    if status == INTERRUPTED:
+        print("gpuledger: interrupted; what is booked stays booked", file=sys.stderr)
+    sys.exit(status)
+
+
+def _run() -> int:
     # Boxes are for terminals; NO_COLOR users and pipes get plain help.
     if os.environ.get("NO_COLOR") or not sys.stderr.isatty():
         os.environ.setdefault("TYPER_USE_RICH", "0")
@@ -34,6 +49,16 @@ def main() -> None:
         if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
             raise
         # The reader went away (`| head`): not an error, and nothing more can be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _write_nothing_more()
         status = 0
-    sys.exit(status)
+    except OSError as error:
+        # A full disk, say; what could not be written must not be tried once more at the end.
+        _write_nothing_more()
+        status = report(
+            GpuledgerError(str(error), hint="free some space, or check permissions"), as_json=as_json
+        )
+    return int(status or 0)
+
+
+def _write_nothing_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,6 +1,7 @@
 """The demo's steps: the product's own commands on bundled traces, in one folder, timed."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -74,12 +75,21 @@ def run(config: Settings, *, once: bool, kafka: bool) -> None:
             marker.write_text(json.dumps(sorted({*done, way})))
         summary(engine)
         print(f"\nLook around:  export GPULEDGER_HOME={config.home}")
-        print("              gpuledger usage --by month --cluster philly")
-        print("Remove:       gpuledger demo --remove\n")
+        print(f"              {program()} usage --by month --cluster philly")
+        print(f"Remove:       {program()} demo --remove\n")
         sys.stdout.flush()
         if not once:
             url = engine.url.render_as_string(hide_password=False)
             running.serve_until_interrupted(config, url, port=running.API_PORT, only_api=False)
+
+
+def program() -> str:
+    """Return how the command is called from here: by name where it is found by name, else by its path."""
+    own = Path(sys.executable).with_name("gpuledger")
+    found = shutil.which("gpuledger")
+    if found is not None and Path(found).resolve() == own.resolve():
+        return "gpuledger"
+    return os.path.relpath(own) if own.is_relative_to(Path.cwd()) else str(own)
 
 
 def remove(config: Settings) -> None:

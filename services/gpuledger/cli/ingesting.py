@@ -38,6 +38,8 @@ def import_(
     from gpuledger.sources.protocol import ImportOptions
     from gpuledger.sources.registry import source as find_source
 
+    if not cluster and cluster is not None:
+        raise Refused("--cluster: is empty", hint="name the cluster, or leave it out for the source's own")
     reader = find_source(source)
     reader.size(path)  # a missing file is refused before any database starts
     config = settings.load()

@@ -146,7 +146,8 @@ def retry(as_json: Json = False) -> None:
                 events = _read_again(item)
             except BadRecord as error:
                 failed += 1
-                note(f"  {item.letter.place}: {error.message}")
+                place = "" if error.message.startswith(item.letter.place) else f"{item.letter.place}: "
+                note(f"  {place}{error.message}")
                 continue
 
             def guard(writer: Writer, *, last: bool, item: "Stored" = item) -> None:

@@ -49,15 +49,29 @@ def moment(text: str | None, option: str, calendar: Calendar) -> int | None:
     return seconds(given.astimezone(dt.UTC))
 
 
+def window(from_: str | None, to: str | None, calendar: Calendar) -> tuple[int | None, int | None]:
+    """Read ``--from`` and ``--to``.
+
+    Raises:
+        Refused: As ``moment``, or when the end lies before the start.
+    """
+    start_s, end_s = moment(from_, "--from", calendar), moment(to, "--to", calendar)
+    if start_s is not None and end_s is not None and end_s < start_s:
+        raise Refused(
+            f"--to: {to!r} lies before --from {from_!r}", hint="--to is exclusive, and comes after --from"
+        )
+    return start_s, end_s
+
+
 def recorded_window(
     from_: str | None, to: str | None, calendar: Calendar
 ) -> tuple[dt.datetime | None, dt.datetime | None]:
     """Read ``--from`` and ``--to`` where they are of recorded time.
 
     Raises:
-        Refused: As ``moment``.
+        Refused: As ``window``.
     """
-    start_s, end_s = moment(from_, "--from", calendar), moment(to, "--to", calendar)
+    start_s, end_s = window(from_, to, calendar)
     return None if start_s is None else instant(start_s), None if end_s is None else instant(end_s)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuledger.cli.options import AsOf, Cluster, From, Json, To, moment, recorded
+from gpuledger.cli.options import AsOf, Cluster, From, Json, To, recorded, window
 from gpuledger.cli.output import print_json, print_table
 
 
@@ -36,11 +36,12 @@ def usage(
     with open_database(config) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
         calendar = queries.calendar(reader, config.calendar)
+        from_s, to_s = window(from_, to, calendar)
         query = UsageQuery(
             by=By(by),
             cluster=cluster,
-            from_s=moment(from_, "--from", calendar),
-            to_s=moment(to, "--to", calendar),
+            from_s=from_s,
+            to_s=to_s,
             as_of=recorded(as_of),
         )
         report = read_usage(reader, query, seconds(SystemClock().now()), config.calendar)
@@ -86,11 +87,12 @@ def balance(
     with open_database(config) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
         calendar = queries.calendar(reader, config.calendar)
+        from_s, to_s = window(from_, to, calendar)
         query = BalanceQuery(
             cluster=cluster,
             period=period,
-            from_s=moment(from_, "--from", calendar),
-            to_s=moment(to, "--to", calendar),
+            from_s=from_s,
+            to_s=to_s,
             as_of=recorded(as_of),
         )
         found = read_balance(reader, account, query, seconds(SystemClock().now()), config.calendar)
@@ -129,11 +131,12 @@ def layers(
     with open_database(config) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
         calendar = queries.calendar(reader, config.calendar)
+        from_s, to_s = window(from_, to, calendar)
         query = LayersQuery(
             by=LayersBy(by),
             cluster=cluster,
-            from_s=moment(from_, "--from", calendar),
-            to_s=moment(to, "--to", calendar),
+            from_s=from_s,
+            to_s=to_s,
             as_of=recorded(as_of),
         )
         rows = [row.as_json() for row in read_layers(reader, query, calendar)]

@@ -37,15 +37,20 @@ class EmbeddedPostgres:
         folder: Data folder; made when missing.
 
     Raises:
-        Refused: When the folder's path is too long for a socket.
+        Refused: When the folder cannot be made, or its path is too long for a socket.
         Unavailable: When the server cannot be started; names its log.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.expanduser().resolve()
-        folder.mkdir(parents=True, exist_ok=True)
         self._data = self.folder / "postgres"
-        self._data.mkdir(exist_ok=True)
+        try:
+            self._data.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Refused(
+                f"the data folder {self.folder} cannot be made: {error.strerror}: {error.filename}",
+                hint="set GPULEDGER_HOME to a folder that you may write to",
+            ) from error
         self._server = self._start()
         _handles[self._data] += 1
 

@@ -17,7 +17,6 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import queries
-from gpuledger.ledger.copying import driver
 
 SOURCE = "gpuledger/budget-file"
 
@@ -94,7 +93,7 @@ def _hosts(reader: Reader, name: str, cluster: Cluster) -> Iterator[Change]:
 
 
 def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
-    granted = _granted(reader)
+    granted = queries.granted(reader)
     known = {*queries.account_paths(reader), *(node for name in file.accounts for node in lineage(name))}
     inner = {parent(node) for node in known}
     for path, account in sorted(file.accounts.items()):
@@ -116,14 +115,6 @@ def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
                 what = "limit" if path in inner else "grant"
                 shown = f"+ {what}    {path}  {grant.cluster} {grant.period}  {grant.gpu_hours} GPU-hours"
                 yield Change(shown, (fact,))
-
-
-def _granted(reader: Reader) -> dict[tuple[str, str, str], int]:
-    rows = driver(reader).execute(
-        "SELECT body->>'account', book, body->>'period', sum((body->>'gpu_ms')::bigint)::bigint"
-        " FROM ledger.journal WHERE workload IS NULL AND type = 'budget.granted' GROUP BY 1, 2, 3"
-    )
-    return {(account, book, period): amount for account, book, period, amount in rows}
 
 
 __all__ = ["Change", "plan"]

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from psycopg.types.json import Jsonb
 
 from gpuledger.database.engine import Reader, Writer, reading
+from gpuledger.ledger import outbox
 from gpuledger.ledger.copying import driver
 from gpuledger.streams.topics import DEAD_LETTERS
 
@@ -117,10 +118,7 @@ def put(writer: Writer, letters: Sequence[DeadLetter], now: dt.datetime) -> int:
             "reason": letter.reason,
             "hint": letter.hint,
         }
-        connection.execute(
-            "INSERT INTO ledger.outbox (topic, key, value) VALUES (%s, %s, %s)",
-            (DEAD_LETTERS, letter.stream, msgspec.json.encode(note)),
-        )
+        outbox.enqueue(writer, DEAD_LETTERS, letter.stream, msgspec.json.encode(note))
     return new
 
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from gpuledger.database.engine import writing
 from gpuledger.kernel.clock import Clock
-from gpuledger.ledger.copying import driver
+from gpuledger.ledger import outbox
 from gpuledger.streams.protocol import Broker, Message
 
 BATCH = 500
@@ -24,22 +24,14 @@ def relay(engine: sa.Engine, broker: Broker, clock: Clock) -> int:
     try:
         while True:
             with writing(engine) as writer:
-                connection = driver(writer)
-                rows = connection.execute(
-                    "SELECT id, topic, key, value FROM ledger.outbox WHERE published_at IS NULL ORDER BY id LIMIT %s"
-                    " FOR UPDATE",
-                    (BATCH,),
-                ).fetchall()
-                if not rows:
+                queued = outbox.waiting(writer, BATCH)
+                if not queued:
                     return published
-                broker.ensure_topics(sorted({topic for _, topic, _, _ in rows}))
-                for _, topic, key, value in rows:
-                    publisher.publish(topic, [Message(key, bytes(value))])
+                broker.ensure_topics(sorted({item.topic for item in queued}))
+                for item in queued:
+                    publisher.publish(item.topic, [Message(item.key, item.value)])
                 publisher.flush()
-                connection.execute(
-                    "UPDATE ledger.outbox SET published_at = %s WHERE id = ANY(%s)",
-                    (clock.now(), [row[0] for row in rows]),
-                )
-                published += len(rows)
+                outbox.mark_published(writer, [item.id for item in queued], clock.now())
+                published += len(queued)
     finally:
         publisher.close()

@@ -32,9 +32,11 @@ def read_yaml(path: Path, model: type[Model], docs: str) -> Model:
     try:
         raw: Any = yaml.load(path.read_text(), _Loader)  # noqa: S506 - a SafeLoader
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise NotFound(f"{path}: no such file", hint=f"name a YAML file; {docs} shows one") from error
+        what = "is a folder" if path.is_dir() else "no such file"
+        raise NotFound(f"{path}: {what}", hint=f"name a YAML file; {docs} shows one") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Refused(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
+        said = " ".join(str(error).replace('in "<unicode string>", ', "at ").split())
+        raise Refused(f"{path}: is not YAML: {said}") from error
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}", hint="check its permissions") from error
     try:
@@ -49,10 +51,11 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         """Return the mapping of a node whose keys are all different."""
-        keys = [key.value for key, _ in node.value]
+        seen: set[Any] = set()
         for key, _ in node.value:
-            if keys.count(key.value) > 1:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"{key.value!r} stands twice", key.start_mark
                 )
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else key)
         return super().construct_mapping(node, deep=deep)

@@ -140,6 +140,15 @@ def require_account(reader: Reader | Writer, account: str) -> None:
     )
 
 
+def granted(reader: Reader | Writer) -> dict[tuple[str, str, str], int]:
+    """Return (account, cluster, period) -> all that was ever granted explicitly, limits included, in gpu_ms."""
+    rows = driver(reader).execute(
+        "SELECT body->>'account', book, body->>'period', sum((body->>'gpu_ms')::bigint)::bigint"
+        " FROM ledger.journal WHERE workload IS NULL AND type = 'budget.granted' GROUP BY 1, 2, 3"
+    )
+    return {(account, book, period): amount for account, book, period, amount in rows}
+
+
 def rate_card(connection: Reader | Writer) -> Rates:
     """Return the rate card with all its versions, from the ``~org`` book; of one moment the last set counts."""
     found: dict[str, dict[int, int]] = {}

@@ -18,6 +18,7 @@ from gpuledger.events import budget
 from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
+from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger import projections, queries, replay
 from gpuledger.ledger.append import postings_of
 from gpuledger.ledger.charges import Posting, desired, difference
@@ -87,7 +88,18 @@ def state_digest(reader: Reader | Writer) -> str:
 
 
 def check(reader: Reader, default: Calendar) -> Rebuilt:
-    """Derive every net amount, balance and projection anew from the journal and compare with what stands."""
+    """Derive every net amount, balance and projection anew from the journal and compare with what stands.
+
+    A row that cannot be read is a difference like any other, and the last one: nothing follows from it.
+    """
+    try:
+        found = _differences(reader, default)
+    except Corrupt as error:
+        found = [error.message]
+    return Rebuilt(state_digest(reader), tuple(found))
+
+
+def _differences(reader: Reader, default: Calendar) -> list[str]:
     calendar = queries.calendar(reader, default)
     card = queries.rate_card(reader)
     net: dict[Net, int] = defaultdict(int)
@@ -112,7 +124,7 @@ def check(reader: Reader, default: Calendar) -> Rebuilt:
     for kind, query in _STORED.items():
         stored = [_line(row) for row in driver(reader).execute(query).fetchall()]
         found += _compare(kind, _first_of_each(kind, wanted[kind]), stored)
-    return Rebuilt(state_digest(reader), tuple(found))
+    return found
 
 
 def rebuild(writer: Writer) -> None:

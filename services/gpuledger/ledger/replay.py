@@ -8,9 +8,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
 from gpuledger.database.engine import Reader, Writer
+from gpuledger.events import host as host_events
 from gpuledger.events.envelope import decode_data
+from gpuledger.events.registry import Fact
 from gpuledger.kernel.clock import seconds
+from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.inventory import HostFact
@@ -63,6 +68,21 @@ def history_items(known: Sequence[Known]) -> list[Segment | Wait]:
     return [*history.segments, *history.waits]
 
 
+def journalled(book: str, seq: int, type_: str, body: str) -> Fact:
+    """Read the body of a row.
+
+    Raises:
+        Corrupt: When the row cannot be read; names it.
+    """
+    try:
+        return decode_data(type_, body)
+    except (KeyError, msgspec.MsgspecError) as error:
+        raise Corrupt(
+            f"row {seq} of book {book!r} cannot be read as {type_}: {error}",
+            hint="gpuledger audit verify tells whether it was changed",
+        ) from error
+
+
 def iter_workloads(connection: Reader | Writer) -> Iterator[WorkloadFacts]:
     """Yield the facts of every workload, ordered by book and workload."""
     with driver(connection).cursor(name="replay_workloads") as cursor:
@@ -73,7 +93,7 @@ def iter_workloads(connection: Reader | Writer) -> Iterator[WorkloadFacts]:
         )
         for (book, workload), rows in groupby(cursor, key=lambda row: row[:2]):
             facts = [
-                (seq, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest)))
+                (seq, Known(journalled(book, seq, type_, body), seconds(effective_at), source, bytes(digest)))
                 for _, _, seq, type_, body, effective_at, source, digest in rows
             ]
             yield WorkloadFacts(book, workload, facts)
@@ -87,10 +107,18 @@ def iter_hosts(connection: Reader | Writer) -> Iterator[HostFacts]:
     )
     for (book, host), group in groupby(rows.fetchall(), key=lambda row: row[:2]):
         facts = [
-            (seq, HostFact.read(type_, body, seconds(effective_at), source, bytes(digest)))
+            (
+                seq,
+                _host_fact(journalled(book, seq, type_, body), seconds(effective_at), source, bytes(digest)),
+            )
             for _, _, seq, type_, body, effective_at, source, digest in group
         ]
         yield HostFacts(book, host, facts)
+
+
+def _host_fact(data: Fact, at_s: int, source: str, digest: bytes) -> HostFact:
+    assert isinstance(data, host_events.HostFact)  # noqa: S101 - the query selected host.*
+    return HostFact(data, Known(data, at_s, source, digest))
 
 
 def commands(connection: Reader | Writer) -> list[tuple[str, Journalled]]:
@@ -102,6 +130,6 @@ def commands(connection: Reader | Writer) -> list[tuple[str, Journalled]]:
         " ORDER BY book, seq"
     )
     return [
-        (book, Journalled(seq, seconds(effective_at), decode_data(type_, body)))
+        (book, Journalled(seq, seconds(effective_at), journalled(book, seq, type_, body)))
         for book, seq, type_, body, effective_at in rows.fetchall()
     ]

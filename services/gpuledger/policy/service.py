@@ -17,9 +17,8 @@ from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
 from gpuledger.kernel.errors import NotFound, Refused
-from gpuledger.ledger import queries, state
+from gpuledger.ledger import outbox, queries, state
 from gpuledger.ledger.append import append
-from gpuledger.ledger.copying import driver
 from gpuledger.ledger.periods import ABSENT_SHARE, members
 from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.policy.cycle import (
@@ -53,7 +52,8 @@ def read_state(reader: Reader, cluster: str, at_s: int, config: PolicyConfig) ->
     if capacity.healthy_milli == 0:
         raise Refused(
             f"cluster {cluster!r} has no healthy GPUs at {instant(at_s):%Y-%m-%dT%H:%M:%SZ}",
-            hint="name its GPUs under `clusters:` in the budget file and run gpuledger budget apply FILE",
+            hint="say what was installed then: gpuledger inventory apply FILE --from DAY, or gpuledger budget apply"
+            " FILE --from DAY with its GPUs under `clusters:`",
         )
     running = state.running(reader, cluster, at_s)
     pending = state.pending(reader, cluster, at_s)
@@ -115,10 +115,7 @@ def issue_cycle(
     with writing(engine) as writer:
         appended = append(writer, cluster, [event], clock=clock, calendar=calendar)
         if appended.accepted:
-            driver(writer).execute(
-                "INSERT INTO ledger.outbox (topic, key, value) VALUES (%s, %s, %s)",
-                (ALLOCATIONS, cluster, value),
-            )
+            outbox.enqueue(writer, ALLOCATIONS, cluster, value)
     return record
 
 

@@ -88,15 +88,16 @@ def test_a_killed_command_does_not_keep_the_server_for_ever(home: Ledger) -> Non
     assert servers(home.home) == []
 
 
-def test_interrupting_the_whole_terminal_leaves_no_server(home: Ledger) -> None:
+@pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ending_the_whole_terminal_leaves_no_server(home: Ledger, how: signal.Signals, status: int) -> None:
     """Ctrl-C goes to every process of the terminal's group."""
     assert home("db", "upgrade").status == 0
     process = start("import", "philly", PHILLY, settings=home.settings)
     _wait_for_its_server(home, process)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, how)
     process.communicate(timeout=60)
 
-    assert process.returncode == 130
+    assert process.returncode == status
     assert servers(home.home) == []
 
 

@@ -106,6 +106,7 @@ def test_130_interrupted(ledger: Ledger) -> None:
 
     assert ran.status == 130
     assert ran.out == ""
+    assert ran.err.endswith("gpuledger: interrupted; what is booked stays booked\n")
     assert "Traceback" not in ran.err
     ((booked,),) = ledger.rows("SELECT count(*) FROM ledger.journal WHERE book = 'philly'")
     assert 0 < booked < 3 * 82_247
@@ -202,3 +203,39 @@ def test_a_reader_that_goes_away_is_no_failure(ledger: Ledger, trace: Path) -> N
     )
     assert done.stdout == "0\n"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("place", ["/proc/none/here", "{file}", "{file}/below"])
+def test_2_a_data_folder_that_cannot_be_made(ledger: Ledger, tmp_path: Path, place: str) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    settings = {"GPULEDGER_HOME": place.format(file=file)}
+    ran = finish(start("db", "url", "--json", settings=settings))
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.problem["error"].startswith(f"the data folder {place.format(file=file)} cannot be made: ")
+    assert "GPULEDGER_HOME" in ran.problem["hint"]
+
+
+def test_2_a_window_that_ends_before_it_begins(ledger: Ledger) -> None:
+    for command in (["usage"], ["layers"], ["audit", "verify"], ["dlq", "list"], ["balance", "x"]):
+        ran = ledger(*command, "--from", "2017-12-01", "--to", "2017-11-30")
+        assert (ran.status, ran.out) == (2, ""), command
+        assert "--to: '2017-11-30' lies before --from '2017-12-01'" in ran.err
+
+
+def test_2_an_empty_cluster(ledger: Ledger, trace: Path) -> None:
+    ran = ledger("import", "philly", trace, "--cluster", "")
+    assert (ran.status, ran.out) == (2, "")
+    assert "--cluster: is empty" in ran.err
+
+
+def test_1_a_full_disk_is_told_without_a_traceback(ledger: Ledger) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [PROGRAM, "usage", "--json"], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            env=environment(ledger.settings),
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr

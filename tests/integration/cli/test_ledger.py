@@ -101,6 +101,18 @@ def test_a_run_that_is_missing_is_found_and_rebuilt(booked: Ledger) -> None:
     assert booked.hours("account") == {"philly/vc": "3.000"}
 
 
+def test_a_row_that_cannot_be_read_is_a_problem_that_is_named(booked: Ledger) -> None:
+    tamper(booked, "UPDATE ledger.journal SET body = to_json('x'::text) WHERE book = 'philly' AND seq = 2")
+    ran = booked("rebuild", "--check", "--json")
+    assert ran.status == 3
+    (difference,) = ran.json["differences"]
+    assert difference.startswith("row 2 of book 'philly' cannot be read as workload.")
+    again = booked("rebuild")
+    assert again.status == 1
+    assert "row 2 of book 'philly' cannot be read" in again.err
+    assert "Traceback" not in again.err
+
+
 def test_nothing_waits(booked: Ledger) -> None:
     assert booked.done("dlq", "list") == {"dead_letters": []}
     assert booked("dlq", "list").out == "no dead letters\n"

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from gpuledger.cli.options import moment, recorded
+from gpuledger.cli.options import moment, recorded, recorded_window, window
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 
@@ -52,3 +52,24 @@ def test_a_recorded_time() -> None:
 def test_a_recorded_time_needs_its_zone(text: str) -> None:
     with pytest.raises(Refused, match="--as-of: "):
         recorded(text)
+
+
+@pytest.mark.parametrize(
+    ("from_", "to", "expected"),
+    [
+        (None, None, (None, None)),
+        ("5", None, (5, None)),
+        (None, "5", (None, 5)),
+        ("5", "5", (5, 5)),
+        ("5", "9", (5, 9)),
+    ],
+)
+def test_a_window(from_: str | None, to: str | None, expected: tuple[int | None, int | None]) -> None:
+    assert window(from_, to, UTC) == expected
+    recorded_at = tuple(None if s is None else dt.datetime.fromtimestamp(s, dt.UTC) for s in expected)
+    assert recorded_window(from_, to, UTC) == recorded_at
+
+
+def test_a_window_does_not_end_before_it_begins() -> None:
+    with pytest.raises(Refused, match="--to: '4' lies before --from '5'"):
+        window("5", "4", UTC)

@@ -35,8 +35,8 @@ def test_an_empty_file_is_an_empty_mapping(tmp_path: Path, content: str) -> None
         ("sise: 3", "sise: Extra inputs are not permitted"),
         ("names: [a, 3]", r"names\.1: Input should be a valid string"),
         ("- 1", "file: Input should be a valid dictionary"),
-        ("size: 1\nsize: 2", "'size' stands twice"),
-        ("size: [", "is not YAML: .* line 1"),
+        ("size: 1\nnames: []\nsize: 2", "'size' stands twice at line 3"),
+        ("size: [", "is not YAML: .* at line 1"),
         (b"size: \xff", "is not YAML"),
         ("size: !!python/object/apply:os.system [echo]", "is not YAML"),
     ],
@@ -48,7 +48,7 @@ def test_a_fault_names_its_place(tmp_path: Path, content: str | bytes, expected:
 
 
 def test_no_file_is_not_found(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.yaml", tmp_path):
-        with pytest.raises(NotFound, match="no such file") as caught:
+    for path, said in ((tmp_path / "none.yaml", "no such file"), (tmp_path, "is a folder")):
+        with pytest.raises(NotFound, match=said) as caught:
             read_yaml(path, Thing, "docs/thing.md")
         assert "docs/thing.md" in caught.value.hint
