@@ -7,6 +7,7 @@ from gpuledger.cli import (
     database,
     demo,
     grants,
+    heads,
     ingesting,
     inventory,
     ledger,
@@ -42,6 +43,7 @@ app.command("layers")(reports.layers)
 app.command("cycle")(policy.cycle)
 app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)
+ledger.audit_app.command("export-heads")(heads.export_heads)
 app.add_typer(ledger.audit_app, name="audit")
 app.add_typer(ledger.dlq_app, name="dlq")
 app.command("serve")(running.serve)

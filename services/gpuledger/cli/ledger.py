@@ -1,6 +1,7 @@
 """``gpuledger audit``, ``rebuild`` and ``dlq``: the book itself, and what could not be read into it."""
 
 import datetime as dt
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from gpuledger.cli.output import note, print_json, print_table
 if TYPE_CHECKING:
     from gpuledger.events.envelope import Event
     from gpuledger.ingest.dead_letters import Stored
+    from gpuledger.ledger.heads import ExportedHead
 
 audit_app = typer.Typer(help="Verify the ledger.", no_args_is_help=True)
 dlq_app = typer.Typer(help="Records that could not be read.", no_args_is_help=True)
@@ -23,26 +25,37 @@ def verify(
     from_: From = None,
     to: To = None,
     as_of: AsOf = None,
+    heads: Annotated[
+        Path | None,
+        typer.Option(
+            "--heads", help="Also hold the books against heads that `audit export-heads` wrote here."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Recompute every hash, sequence and balance; names the first bad row of each book.
 
     A window is of recorded time: only the rows recorded in it are read, chained to the row before.
+    Exported heads are all held against the books, whatever the window.
     """
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.ledger import audit, queries
+    from gpuledger.ledger.heads import contradicted, held_against
 
+    exported = [] if heads is None else _exported(heads, cluster)
     config = settings.load()
     with open_database(config) as engine, reading(engine) as reader:
-        queries.require_cluster(reader, cluster)
+        if not exported:  # a book that vanished is what the heads of a cluster are for
+            queries.require_cluster(reader, cluster)
         from_at, to_at = recorded_window(from_, to, queries.calendar(reader, config.calendar))
         known_at = recorded(as_of)
         if known_at is not None:
             end = known_at + dt.timedelta.resolution
             to_at = end if to_at is None else min(to_at, end)
         result = audit.verify(reader, audit.AuditQuery(cluster, from_at, to_at))
+        result = held_against(result, contradicted(reader, exported))
     if as_json:
         print_json(result.as_json())
     else:
@@ -56,6 +69,15 @@ def verify(
         print("the ledger holds" if result.ok else "the ledger does NOT hold")
     if not result.ok:
         raise typer.Exit(PROBLEMS)
+
+
+def _exported(path: Path, cluster: str | None) -> "list[ExportedHead]":
+    from gpuledger.ledger import head_files
+
+    exports = head_files.read(path)
+    if exports.rest:
+        note(f"{path}: the last line does not end; it was never exported and is passed over")
+    return [head for head in exports.heads if cluster in (None, head.book)]
 
 
 def rebuild(
