@@ -16,6 +16,7 @@ from gpuledger.cli import (
     policy_data,
     reports,
     running,
+    users,
 )
 
 app = typer.Typer(
@@ -46,5 +47,6 @@ app.command("rebuild")(ledger.rebuild)
 ledger.audit_app.command("export-heads")(heads.export_heads)
 app.add_typer(ledger.audit_app, name="audit")
 app.add_typer(ledger.dlq_app, name="dlq")
+app.add_typer(users.app, name="user")
 app.command("serve")(running.serve)
 app.add_typer(database.app, name="db")
