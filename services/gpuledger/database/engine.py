@@ -7,6 +7,7 @@ from typing import NewType
 import psycopg
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from gpuledger.kernel.errors import Unavailable
 
@@ -59,6 +60,7 @@ def _connected(engine: sa.Engine) -> Iterator[sa.Connection]:
             yield connection
     except (
         OperationalError,
+        PoolExhausted,
         psycopg.OperationalError,
         psycopg.errors.IdleInTransactionSessionTimeout,
     ) as error:

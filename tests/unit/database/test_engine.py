@@ -89,3 +89,11 @@ def test_a_connection_lost_half_way_is_unavailable(engine: sa.Engine) -> None:
     with pytest.raises(Unavailable):
         lose()
     assert texts(engine) == 0
+
+
+def test_a_pool_without_a_free_connection_is_unavailable(database_url: str) -> None:
+    engine = sa.create_engine(database_url, pool_size=1, max_overflow=0, pool_timeout=0.05)
+    with reading(engine), pytest.raises(Unavailable, match="QueuePool limit"), writing(engine):
+        pass
+    assert texts(engine) == 0
+    engine.dispose()
