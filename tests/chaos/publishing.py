@@ -1,7 +1,7 @@
 """Putting traces onto topics without booking them."""
 
 import gzip
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kafka import KafkaAdminClient
@@ -16,6 +16,7 @@ from gpuledger.streams.protocol import Message
 from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY, TOPICS, Topic
 
 Trace = tuple[str, Path]
+Published = tuple[Topic, Message]
 
 
 def every(trace: Path, nth: int, folder: Path) -> Path:
@@ -39,11 +40,16 @@ def whole_traces(form: str, folder: Path) -> list[Trace]:
 
 def publish(bootstrap: str, traces: list[Trace]) -> dict[Topic, int]:
     """Put every event of the traces onto its topic; return how many each holds."""
+    return publish_all(bootstrap, messages(traces))
+
+
+def publish_all(bootstrap: str, events: Iterable[Published]) -> dict[Topic, int]:
+    """Put messages onto their topics; return how many each got, all of them acknowledged."""
     broker = KafkaBroker(bootstrap)
     broker.ensure_topics([SCHEDULER_EVENTS, TELEMETRY])
     publisher = broker.publisher()
     counts: dict[Topic, int] = {SCHEDULER_EVENTS: 0, TELEMETRY: 0}
-    for topic, message in _messages(traces):
+    for topic, message in events:
         publisher.publish(topic, [message])
         counts[topic] += 1
     publisher.close()
@@ -68,7 +74,8 @@ def forget_topics(bootstrap: str) -> None:
     admin.close()
 
 
-def _messages(traces: list[Trace]) -> Iterator[tuple[Topic, Message]]:
+def messages(traces: list[Trace]) -> Iterator[Published]:
+    """Yield every event of the traces with its topic."""
     for name, path in traces:
         for item in source(name).read(path, ImportOptions()):
             assert isinstance(item, Translated)

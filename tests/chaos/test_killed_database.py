@@ -1,30 +1,44 @@
-"""PostgreSQL is killed in the middle of an import; the import is run again and all is as in peace."""
+"""PostgreSQL is killed in the middle of imports; they are run again and all is as in peace.
+
+The server dies whole, or one of its processes does, upon which it throws all connections out and recovers.
+"""
 
 import os
+import random
 import signal
-from pathlib import Path
+import time
 
+import pytest
 from tests.chaos.workers import ended, wait_for
 from tests.commands.fixtures import Ledger, running_home
 from tests.commands.running import finish, start
 from tests.commands.traces import DATA
 
+pytestmark = pytest.mark.timeout(2400)
 
-def test_an_import_whose_database_is_killed(ledger: Ledger, own_home: Ledger) -> None:
+KILLS = {"short": 2, "full": 20}
+SEED = 20_200_203
+
+
+def test_imports_whose_database_is_killed(ledger: Ledger, own_home: Ledger, test_form: str) -> None:
     ledger.done("import", "openb", DATA)
+    chance = random.Random(SEED)
+    # The last quarter is left to an import that finishes.
+    points = sorted(chance.sample(range(_last_seq(ledger) * 3 // 4), KILLS[test_form]))
     own_home.home.mkdir()
-    with running_home(own_home.home) as attacked:
-        assert attacked.fresh("db", "upgrade").status == 0
-        with ended(start("import", "openb", DATA, "--json", settings=attacked.settings)) as process:
-            assert wait_for(
-                lambda: attacked.rows("SELECT 1 FROM ledger.books WHERE book = 'openb'") != [], process
-            )
-            os.kill(_postmaster(attacked.home), signal.SIGKILL)
-            ran = finish(process, within_s=120)
-    assert ran.status == 75
-    assert ran.problem["exit"] == 75
-    assert "Traceback" not in ran.err
-    assert ran.out == ""
+    for number, point in enumerate(points):
+        with running_home(own_home.home) as attacked:
+            assert attacked.fresh("db", "upgrade").status == 0
+            assert number == 0 or _last_seq(attacked) > points[number - 1], "what was committed is there"
+            with ended(start("import", "openb", DATA, "--json", settings=attacked.settings)) as process:
+                assert wait_for(lambda: _last_seq(attacked) > point, process)  # noqa: B023 - called at once
+                time.sleep(chance.uniform(0, 0.2))
+                os.kill(_backend(attacked) if number % 2 else _postmaster(attacked), signal.SIGKILL)
+                ran = finish(process, within_s=120)
+        assert ran.status == 75, ran.err
+        assert ran.problem["exit"] == 75
+        assert "Traceback" not in ran.err
+        assert ran.out == ""
 
     again = own_home.fresh("import", "openb", DATA, "--json")
 
@@ -33,7 +47,22 @@ def test_an_import_whose_database_is_killed(ledger: Ledger, own_home: Ledger) ->
     assert again.json["repeated"] > 0
     with running_home(own_home.home) as healed:
         assert healed.checked_digest() == ledger.checked_digest()
+        assert _last_seq(healed) == _last_seq(ledger)
 
 
-def _postmaster(home: Path) -> int:
-    return int((home / "postgres" / "postmaster.pid").read_text().splitlines()[0])
+def _last_seq(ledger: Ledger) -> int:
+    rows = ledger.rows("SELECT last_seq FROM ledger.books WHERE book = 'openb'")
+    return int(rows[0][0]) if rows else 0
+
+
+def _postmaster(ledger: Ledger) -> int:
+    return int((ledger.home / "postgres" / "postmaster.pid").read_text().splitlines()[0])
+
+
+def _backend(ledger: Ledger) -> int:
+    """Return the server's process that works for the import, in the middle of a statement where there is one."""
+    ((pid,),) = ledger.rows(
+        "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        " AND datname = current_database() ORDER BY state = 'active' DESC LIMIT 1"
+    )
+    return int(pid)
