@@ -31,9 +31,9 @@ def test_imports_whose_database_is_killed(ledger: Ledger, own_home: Ledger, test
             assert attacked.fresh("db", "upgrade").status == 0
             assert number == 0 or _last_seq(attacked) > points[number - 1], "what was committed is there"
             with ended(start("import", "openb", DATA, "--json", settings=attacked.settings)) as process:
-                assert wait_for(lambda: _last_seq(attacked) > point, process)  # noqa: B023 - called at once
-                time.sleep(chance.uniform(0, 0.2))
-                os.kill(_backend(attacked) if number % 2 else _postmaster(attacked), signal.SIGKILL)
+                assert wait_for(lambda: _last_seq(attacked) > point and _backends(attacked) != [], process)  # noqa: B023
+                time.sleep(chance.uniform(0, 0.3))
+                os.kill(_backends(attacked)[0] if number % 2 else _postmaster(attacked), signal.SIGKILL)
                 ran = finish(process, within_s=120)
         assert ran.status == 75, ran.err
         assert ran.problem["exit"] == 75
@@ -59,10 +59,10 @@ def _postmaster(ledger: Ledger) -> int:
     return int((ledger.home / "postgres" / "postmaster.pid").read_text().splitlines()[0])
 
 
-def _backend(ledger: Ledger) -> int:
-    """Return the server's process that works for the import, in the middle of a statement where there is one."""
-    ((pid,),) = ledger.rows(
+def _backends(ledger: Ledger) -> list[int]:
+    """Return the server's processes that work for the import, first those in the middle of a statement."""
+    rows = ledger.rows(
         "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        " AND datname = current_database() ORDER BY state = 'active' DESC LIMIT 1"
+        " AND datname = current_database() ORDER BY state = 'active' DESC"
     )
-    return int(pid)
+    return [int(pid) for (pid,) in rows]

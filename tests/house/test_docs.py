@@ -68,6 +68,17 @@ def test_decisions_are_numbered_without_gaps_and_complete(repository: Path) -> N
     assert incomplete == []
 
 
+def test_every_test_that_the_page_of_faults_names_exists(repository: Path) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (repository / "docs/faults.md").read_text())
+    missing = [
+        f"{path}::{name}"
+        for path, name in named
+        if not (repository / path).exists() or f"def {name}(" not in (repository / path).read_text()
+    ]
+    assert named
+    assert missing == []
+
+
 def test_the_bundled_data_is_attributed(repository: Path) -> None:
     folder = repository / "services/gpuledger/demo/data"
     files = [path.name for path in folder.glob("*.csv*")]
