@@ -110,6 +110,17 @@ def test_a_cluster_that_vanished_is_found_by_its_name(booked: Ledger, tmp_path: 
     assert booked("audit", "verify", "--heads", path, "--cluster", "other").status == 4
 
 
+def test_a_cluster_that_was_never_exported_is_told_apart(booked: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "heads"
+    booked.done("audit", "export-heads", path)
+    path.write_bytes(
+        b"".join(line for line in path.read_bytes().splitlines(keepends=True) if b"~org" in line)
+    )
+    ran = booked("audit", "verify", "--heads", path, "--cluster", "philly")
+    assert ran.status == 0
+    assert "no head of philly was ever exported" in ran.err
+
+
 def test_a_file_that_is_not_whole(booked: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "heads"
     booked.done("audit", "export-heads", path)
