@@ -50,12 +50,12 @@ class Watch:
 
 
 def wait_for(
-    condition: Callable[[], bool], process: "subprocess.Popen[str]", *, within_s: float = 120
+    condition: Callable[[], bool], process: "subprocess.Popen[str] | None" = None, *, within_s: float = 120
 ) -> bool:
     """Wait until a condition holds; return False when the process ended before it did."""
     deadline = time.monotonic() + within_s
     while not condition():
-        if process.poll() is not None:
+        if process is not None and process.poll() is not None:
             return False
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)

@@ -1,22 +1,22 @@
 """``user erase``: shown first, done once, and afterwards nobody of that name is known."""
 
 import json
-from pathlib import Path
 
 import pytest
 from tests.commands.fixtures import Ledger
+
+from gpuledger.database.engine import make_engine
+from gpuledger.events.envelope import decode
+from gpuledger.ingest.intake import Intake
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import SystemClock
 
 CLUSTER = "alpha"
 
 
 @pytest.fixture
-def booked(ledger: Ledger, tmp_path: Path) -> Ledger:
+def booked(ledger: Ledger) -> Ledger:
     """One run of Ada Lovelace, with a text kept aside."""
-    from gpuledger.database.engine import make_engine
-    from gpuledger.events.envelope import decode
-    from gpuledger.ingest.intake import Intake
-    from gpuledger.kernel.calendar import Calendar
-    from gpuledger.kernel.clock import SystemClock
 
     def event(name: str, time: str, **data: object) -> bytes:
         envelope = {

@@ -12,6 +12,7 @@ from gpuledger.ingest.dead_letters import DeadLetter, put
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import rebuild
+from gpuledger.ledger.append import append
 from gpuledger.ledger.audit import verify
 from gpuledger.ledger.erasure import Erasure, erase, plan
 
@@ -206,8 +207,6 @@ def test_dead_letters_that_may_name_the_person_are_counted_and_kept(booked: Ledg
 def test_an_append_under_way_ends_before_the_erasure_counts(booked: Ledger) -> None:
     erased: list[Erasure] = []
     with writing(booked.engine) as writer:
-        from gpuledger.ledger.append import append
-
         append(writer, "alpha", run("w9", ADA, comment=SECRET), clock=booked.clock, calendar=booked.calendar)
         other = threading.Thread(target=lambda: erased.append(do(booked)))
         other.start()
