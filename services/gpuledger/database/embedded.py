@@ -67,10 +67,8 @@ class EmbeddedPostgres:
         wheel._lock = self._lock  # noqa: SLF001 - the wheel has no other way
         self._gone = postgres_server.psutil.NoSuchProcess
         self._strike_off_the_dead()
-        with self._lock:
-            self._bury_a_zombie(postgres_server.psutil)
         try:
-            server = self._patiently(get_server, wheel)
+            server = self._patiently(get_server, postgres_server)
             server._lock = self._lock  # noqa: SLF001
             _create_database(_quoted(server.get_uri()))
         except Refused:
@@ -82,17 +80,20 @@ class EmbeddedPostgres:
             ) from error
         return server
 
-    def _patiently(self, get_server: Callable[..., Any], wheel: Any) -> Any:  # noqa: ANN401
+    def _patiently(self, get_server: Callable[..., Any], module: Any) -> Any:  # noqa: ANN401
         # The wheel gives a start ten seconds; a busy machine may need more, and finds it running then. After a
-        # crash the processes of the dead server may still hold its memory for a moment.
+        # crash the processes of the dead server may still hold its memory for a moment. And it asserts that a
+        # server it finds is ready, which one that its last user is just stopping is not.
         for attempt in range(START_ATTEMPTS):
+            with self._lock:
+                self._bury_a_zombie(module.psutil)
             try:
                 return get_server(self._data, cleanup_mode="stop")
-            except subprocess.SubprocessError:
+            except (subprocess.SubprocessError, AssertionError) as error:
                 # The wheel keeps servers that never started, and would return this one next time.
-                wheel._instances.pop(self._data, None)  # noqa: SLF001
+                module.PostgresServer._instances.pop(self._data, None)  # noqa: SLF001
                 if attempt == START_ATTEMPTS - 1:
-                    raise
+                    raise RuntimeError(str(error) or "the server there is stopping, or not ready") from error
                 time.sleep(1 + attempt)
         raise AssertionError("the last attempt returns or raises")
 

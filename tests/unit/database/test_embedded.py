@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,25 @@ def test_a_killed_server_that_nobody_reaped_does_not_keep_the_next_from_starting
         pid_file.write_text("\n".join([str(zombie.pid), *lines[1:]]) + "\n")
         with EmbeddedPostgres(tmp_path) as again:
             assert ask(again.url(), "SELECT value FROM kept") == 7
+
+
+def test_a_server_that_is_just_stopping_is_waited_for(tmp_path: Path) -> None:
+    """Its pid file says so; here the file alone is changed, and changed back."""
+    started = (
+        "import sys; from pathlib import Path; from gpuledger.database.embedded import EmbeddedPostgres\n"
+        "with EmbeddedPostgres(Path(sys.argv[1])) as server: print(server.url())"
+    )
+    with EmbeddedPostgres(tmp_path) as server:
+        pid_file = tmp_path / "postgres" / "postmaster.pid"
+        ready = pid_file.read_text()
+        pid_file.write_text(ready.replace("ready   ", "stopping"))
+        command = [sys.executable, "-c", started, str(tmp_path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+            time.sleep(3)
+            assert other.poll() is None
+            pid_file.write_text(ready)
+            out, _ = other.communicate(timeout=60)
+        assert (other.returncode, out.strip()) == (0, server.url())
 
 
 def test_the_url_names_the_driver_and_the_database(postgres: EmbeddedPostgres) -> None:
