@@ -48,6 +48,7 @@ COMMANDS = (
     "rebuild",
     "audit",
     "dlq",
+    "user",
     "serve",
     "db",
 )
