@@ -38,7 +38,7 @@ def seconds(instant: dt.datetime) -> int:
 
 def instant(at_s: int) -> dt.datetime:
     """Return whole seconds since 1970-01-01T00:00:00Z as an aware UTC instant."""
-    return EPOCH + dt.timedelta(seconds=at_s)
+    return dt.datetime.fromtimestamp(at_s, dt.UTC)
 
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

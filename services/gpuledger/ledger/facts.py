@@ -5,7 +5,6 @@ that differs from ledger to ledger, such as the token of a user. The loser stays
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -13,8 +12,7 @@ from gpuledger.events import workload as events
 from gpuledger.events.registry import Fact, name_of
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """A fact as the ledger knows it.
 
     Args:
