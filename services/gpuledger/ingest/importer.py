@@ -97,7 +97,7 @@ class BrokerSink:
     def _known(self, events: Sequence[Event]) -> set[tuple[str, str]]:
         known: set[tuple[str, str]] = set()
         with reading(self.intake.engine) as reader:
-            for table, is_telemetry in (("ledger.journal", False), ("telemetry.samples", True)):
+            for table, is_telemetry in (("ledger.identities", False), ("telemetry.samples", True)):
                 own = [e for e in events if isinstance(e.data, Sampled) is is_telemetry]
                 rows = driver(reader).execute(
                     f"SELECT source, event_id FROM {table} WHERE book = ANY(%s) AND event_id = ANY(%s)",

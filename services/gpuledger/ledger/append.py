@@ -104,17 +104,19 @@ class _Batch:
         self.writer, self.book, self.head, self.calendar = writer, book, head, calendar
         self.card = queries.rate_card(writer)
         self.rows: list[tuple[JournalRow, bytes]] = []
-        self.postings: list[tuple[int, Sequence[Posting]]] = []
+        self.postings: list[tuple[JournalRow, Sequence[Posting]]] = []
         self.workloads: dict[str, _Workload] = {}
         self.others: list[projections.Journalled] = []
 
     def run(self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime) -> BookHead:
         """Seal the events and write everything; return the new head."""
+        before = self.head
         self._load_workloads([fact for _, fact, _ in events])
         for event, fact, digest in events:
             self._seal(event, fact, digest, now)
+        store.make_partitions(self.writer, before, self.rows)
         store.write_rows(self.writer, self.rows, self.postings)
-        store.add_to_balances(self.writer, self.book, self.postings)
+        store.add_to_balances(self.writer, self.book, (postings for _, postings in self.postings))
         projections.write_histories(self.writer, self.book, self._histories())
         projections.write_others(self.writer, self.book, self.others)
         store.write_head(self.writer, self.head)
@@ -151,7 +153,7 @@ class _Batch:
         sealed = row_hash(self.head.head, row, postings)
         self.rows.append((row, sealed))
         if postings:
-            self.postings.append((seq, postings))
+            self.postings.append((row, postings))
         self.head = BookHead(self.book, seq, sealed, row.recorded_at)
 
     def _postings(self, seq: int, event: Event, fact: Fact, digest: bytes) -> Sequence[Posting]:

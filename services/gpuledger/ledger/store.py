@@ -1,20 +1,24 @@
 """The journal's and postings' SQL: what a batch reads before it is sealed, and writes after."""
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+from psycopg import IntegrityError
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.envelope import decode_data
 from gpuledger.kernel.clock import EPOCH, seconds
+from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger.chain import GENESIS, JournalRow
 from gpuledger.ledger.charges import Key, Posted, Posting
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.facts import Known
 
 JOURNAL_COLUMNS = (*JournalRow._fields, "row_hash")
+IDENTITY_COLUMNS = ("book", "event_id", "source", "digest")
 POSTING_COLUMNS = (
-    "book", "seq", "n", "code", "commodity", "amount",
+    "book", "seq", "n", "recorded_at", "code", "commodity", "amount",
     "debit_pot", "debit_account", "debit_period", "credit_pot", "credit_account", "credit_period",
     "workload", "run", "effective_on", "reverses_seq", "reason",
 )  # fmt: skip
@@ -57,7 +61,7 @@ def known_identities(
 ) -> set[tuple[str, str, bytes]]:
     """Return (id, source, digest) of the journal's rows that carry one of the ids."""
     rows = driver(connection).execute(
-        "SELECT event_id, source, digest FROM ledger.journal WHERE book = %s AND event_id = ANY(%s)",
+        "SELECT event_id, source, digest FROM ledger.identities WHERE book = %s AND event_id = ANY(%s)",
         (book, list(ids)),
     )
     return {(event_id, source, bytes(digest)) for event_id, source, digest in rows}
@@ -102,33 +106,60 @@ def posted_of(
         yield name, Key(code, commodity, account, run, day, period), Posted(int(amount), seq)
 
 
+def make_partitions(writer: Writer, head: BookHead, rows: Sequence[tuple[JournalRow, bytes]]) -> None:
+    """Have the partitions made that the rows need, when they enter a month that their book has not been in.
+
+    Args:
+        writer: The transaction that appends.
+        head: The book's head before the rows.
+        rows: Sealed rows, in sequence.
+    """
+    last = _month(head.last_recorded_at) if head.last_seq else None
+    for at in (rows[0][0].recorded_at, rows[-1][0].recorded_at):
+        if _month(at) != last:
+            driver(writer).execute("SELECT ledger.make_partitions(%s)", (at,))
+            last = _month(at)
+
+
+def _month(at: dt.datetime) -> tuple[int, int]:
+    utc = at.astimezone(dt.UTC)
+    return utc.year, utc.month
+
+
 def write_rows(
     writer: Writer,
     rows: Sequence[tuple[JournalRow, bytes]],
-    postings: Sequence[tuple[int, Sequence[Posting]]],
+    postings: Sequence[tuple[JournalRow, Sequence[Posting]]],
 ) -> None:
-    """Append sealed rows and their postings."""
-    copy_rows(writer, "ledger.journal", JOURNAL_COLUMNS, ((*row, sealed) for row, sealed in rows))
-    if postings:
-        book = rows[0][0].book
-        copy_rows(
-            writer,
-            "ledger.postings",
-            POSTING_COLUMNS,
-            (posting_row(book, seq, n, p) for seq, of in postings for n, p in enumerate(of, 1)),
-        )
+    """Append sealed rows, their identities and their postings.
+
+    Raises:
+        Corrupt: When the database refuses them.
+    """
+    identities = ((row.book, row.event_id, row.source, row.digest) for row, _ in rows)
+    legs = (posting_row(row, n, p) for row, of in postings for n, p in enumerate(of, 1))
+    try:
+        copy_rows(writer, "ledger.journal", JOURNAL_COLUMNS, ((*row, sealed) for row, sealed in rows))
+        copy_rows(writer, "ledger.identities", IDENTITY_COLUMNS, identities)
+        if postings:
+            copy_rows(writer, "ledger.postings", POSTING_COLUMNS, legs)
+    except IntegrityError as error:
+        raise Corrupt(
+            f"the history of {rows[0][0].book} does not take what follows from it: {error}",
+            hint="stop writing and run gpuledger audit verify: it names what was changed or taken away",
+        ) from error
 
 
-def posting_row(book: str, seq: int, n: int, posting: Posting) -> tuple[object, ...]:
-    """Return a posting as the columns of its table."""
+def posting_row(row: JournalRow, n: int, posting: Posting) -> tuple[object, ...]:
+    """Return the n-th posting of a journal row as the columns of its table."""
     code, commodity, amount, debit, credit, *rest = posting
-    return (book, seq, n, code, commodity, amount, *debit, *credit, *rest)
+    return (row.book, row.seq, n, row.recorded_at, code, commodity, amount, *debit, *credit, *rest)
 
 
-def add_to_balances(writer: Writer, book: str, postings: Sequence[tuple[int, Sequence[Posting]]]) -> None:
+def add_to_balances(writer: Writer, book: str, postings: Iterable[Sequence[Posting]]) -> None:
     """Add the postings to the balances, in key order so that two writers never wait in a circle."""
     deltas: dict[tuple[str, str, str, str, str], int] = {}
-    for _, of in postings:
+    for of in postings:
         for posting in of:
             for side, sign in ((posting.debit, -1), (posting.credit, 1)):
                 key = (posting.commodity, side.account, side.period, side.pot, posting.code)

@@ -1,6 +1,7 @@
 """The ledger's tables, column by column. Seen by the ledger's own SQL modules and by migrations only.
 
-Append only (triggers refuse change, even by the owner): ``journal``, ``postings``.
+Append only (triggers refuse change, even by the owner): ``journal``, ``postings``, ``identities``. The first two
+are partitioned by the month of ``recorded_at``; `ledger.make_partitions` makes their partitions.
 Projections (dropped and rebuilt from the journal at will): everything else in schema ``ledger``.
 Erasable: schema ``side``. Samples: schema ``telemetry``.
 """
@@ -30,7 +31,7 @@ journal = sa.Table(
     Column(
         "seq", BigInteger, primary_key=True, autoincrement=False, comment="gapless from 1 within the book"
     ),
-    Column("recorded_at", Instant, nullable=False, comment="strictly increasing within the book"),
+    Column("recorded_at", Instant, primary_key=True, comment="strictly increasing within the book"),
     Column("effective_at", Instant, nullable=False, comment="when it happened, whole seconds"),
     Column("type", Text, nullable=False, comment="event type without prefix and version"),
     Column("source", Text, nullable=False),
@@ -51,13 +52,24 @@ journal = sa.Table(
         nullable=False,
         comment="SHA-256 over the previous hash, all columns and the postings",
     ),
-    # Serves the identity check of every batch, and look-ups by event id.
-    sa.Index("uq_journal_identity", "book", "event_id", "source", "digest", unique=True),
     # Serves derive-and-diff: all facts known of a workload.
     sa.Index("ix_journal_workload", "book", "workload", postgresql_where=sa.text("workload IS NOT NULL")),
     # Serves "latest cycle", "periods opened", rebuilds of the inventory and the organisation.
     sa.Index("ix_journal_type", "book", "type", "seq", postgresql_where=sa.text("workload IS NULL")),
     schema="ledger",
+    postgresql_partition_by="RANGE (recorded_at)",
+)
+
+# Its key serves the identity check of every batch, and look-ups by event id.
+identities = sa.Table(
+    "identities",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("event_id", Text, primary_key=True),
+    Column("source", Text, primary_key=True),
+    Column("digest", sa.LargeBinary, primary_key=True),
+    schema="ledger",
+    comment="the identity of every journal row, unique in the book",
 )
 
 postings = sa.Table(
@@ -68,6 +80,7 @@ postings = sa.Table(
         "seq", BigInteger, primary_key=True, autoincrement=False, comment="the journal row that caused it"
     ),
     Column("n", Integer, primary_key=True, autoincrement=False, comment="from 1 within the journal row"),
+    Column("recorded_at", Instant, primary_key=True, comment="that of the journal row"),
     Column("code", Text, nullable=False, comment="grant, charge, unallocated, ..."),
     Column("commodity", Text, nullable=False, comment="gpu_ms (physical) or gpu_ms_weighted"),
     Column("amount", BigInteger, sa.CheckConstraint("amount > 0", name="positive"), nullable=False),
@@ -85,6 +98,7 @@ postings = sa.Table(
     # Serves the "diff" of derive-and-diff: what is posted for a workload.
     sa.Index("ix_postings_workload", "book", "workload", postgresql_where=sa.text("workload IS NOT NULL")),
     schema="ledger",
+    postgresql_partition_by="RANGE (recorded_at)",
 )
 
 balances = sa.Table(
@@ -308,6 +322,7 @@ buckets = sa.Table(
 )
 
 __all__ = [
-    "accounts", "balances", "books", "buckets", "dead_letters", "hosts", "journal", "organisation", "outbox",
-    "periods", "postings", "samples", "segments", "shares", "stream_offsets", "texts", "user_keys", "waits",
+    "accounts", "balances", "books", "buckets", "dead_letters", "hosts", "identities", "journal",
+    "organisation", "outbox", "periods", "postings", "samples", "segments", "shares", "stream_offsets", "texts",
+    "user_keys", "waits",
 ]  # fmt: skip

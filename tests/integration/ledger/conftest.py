@@ -24,16 +24,16 @@ def _empty(url: str) -> Iterator[Ledger]:
     ledger = Ledger(url)
     tables = ledger.rows(
         "SELECT schemaname || '.' || tablename FROM pg_tables"
-        " WHERE schemaname IN ('ledger', 'side', 'telemetry') ORDER BY 1"
+        " WHERE schemaname IN ('ledger', 'side', 'telemetry') AND tablename !~ '^(journal|postings|identities)'"
+        " ORDER BY 1"
     )
     ledger.change(
-        *tampering("journal", "DELETE FROM ledger.journal"),
-        *tampering("postings", "DELETE FROM ledger.postings"),
         *(
-            f"DELETE FROM {table}"
-            for (table,) in tables
-            if table not in ("ledger.journal", "ledger.postings")
+            statement
+            for table in ("journal", "postings", "identities")
+            for statement in tampering(table, f"DELETE FROM ledger.{table}")
         ),
+        *(f"DELETE FROM {table}" for (table,) in tables),
     )
     yield ledger
     ledger.engine.dispose()

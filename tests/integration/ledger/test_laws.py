@@ -30,7 +30,7 @@ from gpuledger.ledger.append import append
 from gpuledger.ledger.audit import verify
 
 CHANGES = {
-    "update": "UPDATE ledger.{table} SET seq = seq + 100",
+    "update": "UPDATE ledger.{table} SET book = book || 'x'",
     "delete": "DELETE FROM ledger.{table}",
     "truncate": "TRUNCATE ledger.{table}",
 }
@@ -46,7 +46,7 @@ def booked(shared_ledger: Ledger) -> Ledger:
     return shared_ledger
 
 
-@pytest.mark.parametrize("table", ["journal", "postings"])
+@pytest.mark.parametrize("table", ["journal", "postings", "identities"])
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
     "session",
@@ -61,7 +61,7 @@ def booked(shared_ledger: Ledger) -> Ledger:
 def test_law_1_history_cannot_be_changed_by_whoever_owns_it(
     booked: Ledger, table: str, change: str, session: tuple[str, ...]
 ) -> None:
-    refused = f"ledger.{table} is append only: {change.upper()} refused"
+    refused = rf"ledger\.{table}(_\d{{4}}_\d\d)? is append only: {change.upper()} refused"
     with (
         booked.trial(*(statement.format(table=table) for statement in session)) as connection,
         pytest.raises(DBAPIError, match=refused),
@@ -70,7 +70,7 @@ def test_law_1_history_cannot_be_changed_by_whoever_owns_it(
     assert booked.value(f"SELECT count(*) FROM ledger.{table}") > 0
 
 
-@pytest.mark.parametrize("table", ["journal", "postings"])
+@pytest.mark.parametrize("table", ["journal", "postings", "identities"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_law_1_the_writer_holds_no_right_to_change_history(booked: Ledger, table: str, change: str) -> None:
     with booked.trial(f"SET LOCAL ROLE {WRITER_ROLE}") as connection, pytest.raises(DBAPIError) as refused:
