@@ -8,7 +8,7 @@ import typer
 
 from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import AsOf, Cluster, From, Json, To, recorded, recorded_window
-from gpuledger.cli.output import note, print_json, print_table
+from gpuledger.cli.output import note, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from gpuledger.events.envelope import Event
@@ -54,7 +54,9 @@ def verify(
         if known_at is not None:
             end = known_at + dt.timedelta.resolution
             to_at = end if to_at is None else min(to_at, end)
-        result = audit.verify(reader, audit.AuditQuery(cluster, from_at, to_at))
+        query = audit.AuditQuery(cluster, from_at, to_at)
+        with progress("verifying", audit.row_count(reader, query)) as advance:
+            result = audit.verify(reader, query, lambda done, _: advance(done))
         result = held_against(result, contradicted(reader, exported))
     if as_json:
         print_json(result.as_json())

@@ -1,23 +1,23 @@
-"""Verify a book from its rows alone: chain, gaps, conservation, balances, and the guards themselves."""
+"""Verify a book from its rows alone: chain, gaps, identities, conservation, balances; and its guards."""
 
 import datetime as dt
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader
+from gpuledger.ledger import guards
 from gpuledger.ledger.chain import GENESIS, JournalRow, row_hash
 from gpuledger.ledger.charges import Posting, Pot
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.store import BookHead
 
-_GUARDED = ("journal", "postings")
-_TRIGGERS = {
-    "append_only_rows": "BEFORE DELETE OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()",
-    "append_only_table": "BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()",
-}
+OnProgress = Callable[[int, int], None]
+"""Told now and then how many rows are verified, and of how many."""
+
+_FETCHED = 5000
+_LEAST = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,37 +103,65 @@ class _Part(NamedTuple):
 
     @property
     def where(self) -> tuple[str, tuple[object, ...]]:
-        """Return the condition on rows, and its values."""
-        return "book = %s AND seq >= %s AND (%s::bigint IS NULL OR seq <= %s)", (*self[:2], *[self.last] * 2)
+        """Return the condition on rows, and its values; a number below 1 belongs to the beginning."""
+        first = self.first if self.first > 1 else _LEAST
+        return "book = %s AND seq >= %s AND (%s::bigint IS NULL OR seq <= %s)", (
+            self.book,
+            first,
+            *[self.last] * 2,
+        )
 
 
 class _Own(NamedTuple):
-    """The postings of one journal row, and their numbers."""
+    """The postings of one journal row, their numbers and recorded times."""
 
     seq: int
     numbers: list[int]
+    recorded: set[dt.datetime | None]
     postings: list[Posting]
 
 
-def verify(reader: Reader, query: AuditQuery = EVERYTHING) -> Audit:
+def row_count(reader: Reader, query: AuditQuery = EVERYTHING) -> int:
+    """Return how many rows ``verify`` is going to read, going by the heads of the books."""
+    return sum(_size(head, _part(reader, head.book, query)) for head in _heads(reader, query))
+
+
+def verify(reader: Reader, query: AuditQuery = EVERYTHING, on_progress: OnProgress | None = None) -> Audit:
     """Recompute every hash and every balance of every book in one snapshot."""
-    rows = driver(reader).execute(
-        "SELECT book, last_seq, head, last_recorded_at FROM ledger.books"
-        " WHERE %s::text IS NULL OR book = %s ORDER BY book",
-        (query.cluster, query.cluster),
-    )
-    heads = [BookHead(book, seq, bytes(head), at) for book, seq, head, at in rows.fetchall()]
-    audits = [_book(reader, head, _part(reader, head.book, query)) for head in heads]
+    parts = [(head, _part(reader, head.book, query)) for head in _heads(reader, query)]
+    total, done = sum(_size(*part) for part in parts), 0
+    audits = []
+    for head, part in parts:
+
+        def told(rows: int, before: int = done) -> None:
+            if on_progress is not None:
+                on_progress(before + rows, total)
+
+        audits.append(_book(reader, head, part, told))
+        done += audits[-1].rows
     unknown = driver(reader).execute(
-        "(SELECT book FROM ledger.journal UNION SELECT book FROM ledger.postings)"
-        " EXCEPT SELECT book FROM ledger.books ORDER BY book"
+        "(SELECT book FROM ledger.journal UNION SELECT book FROM ledger.postings"
+        " UNION SELECT book FROM ledger.identities) EXCEPT SELECT book FROM ledger.books ORDER BY book"
     )
     audits += [
         BookAudit(book, 0, "", FirstBad(None, "there are rows of a book that has no head"))
         for (book,) in unknown.fetchall()
         if query.cluster in (None, book)
     ]
-    return Audit(tuple(audits), tuple(_missing_guards(reader)))
+    return Audit(tuple(audits), tuple(guards.faults(reader)))
+
+
+def _heads(reader: Reader, query: AuditQuery) -> list[BookHead]:
+    rows = driver(reader).execute(
+        "SELECT book, last_seq, head, last_recorded_at FROM ledger.books"
+        " WHERE %s::text IS NULL OR book = %s ORDER BY book",
+        (query.cluster, query.cluster),
+    )
+    return [BookHead(book, seq, bytes(head), at) for book, seq, head, at in rows.fetchall()]
+
+
+def _size(head: BookHead, part: _Part) -> int:
+    return max(0, (head.last_seq if part.last is None else part.last) - part.first + 1)
 
 
 def _part(reader: Reader, book: str, query: AuditQuery) -> _Part:
@@ -157,7 +185,7 @@ def _before(reader: Reader, part: _Part) -> bytes:
     return bytes(row[0]) if row else GENESIS
 
 
-def _book(reader: Reader, head: BookHead, part: _Part) -> BookAudit:
+def _book(reader: Reader, head: BookHead, part: _Part, told: Callable[[int], None]) -> BookAudit:
     previous, rows = _before(reader, part), 0
     bad: FirstBad | None = None
     last_at: dt.datetime | None = None
@@ -176,8 +204,11 @@ def _book(reader: Reader, head: BookHead, part: _Part) -> BookAudit:
         if bad is None and last_at is not None and row.recorded_at <= last_at:
             bad = FirstBad(row.seq, "recorded_at does not increase")
         previous, last_at = stored, row.recorded_at
+        if rows % _FETCHED == 0:
+            told(rows)
     if pending is not None:
         bad = bad or FirstBad(pending.seq, "postings without a journal row")
+    told(rows)
     end = part.first + rows - 1
     if part.last is None:
         if bad is None and (end, previous) != (head.last_seq, head.head):
@@ -187,18 +218,24 @@ def _book(reader: Reader, head: BookHead, part: _Part) -> BookAudit:
         bad = bad or _balance_fault(reader, head.book)
     elif bad is None and end < part.last:
         bad = FirstBad(part.last, f"sequence {part.last} is missing")
+    bad = bad or _identity_fault(reader, part)
     return BookAudit(head.book, rows, previous.hex(), bad)
 
 
 def _row_fault(
     expected_seq: int, previous: bytes, row: JournalRow, stored: bytes, own: _Own | None
 ) -> FirstBad | None:
-    if row.seq != expected_seq:
+    if row.seq < expected_seq:
+        what = "stands twice" if row.seq == expected_seq - 1 > 0 else "is no number of a row"
+        return FirstBad(row.seq, f"sequence {row.seq} {what}")
+    if row.seq > expected_seq:
         return FirstBad(expected_seq, f"sequence {expected_seq} is missing; the next row has {row.seq}")
     if None in (row.recorded_at, row.effective_at):
         return FirstBad(row.seq, "an instant of the row lies outside all calendars")
     if own is not None and own.numbers != list(range(1, len(own.numbers) + 1)):
         return FirstBad(row.seq, "the postings of the row are not numbered from 1 without a gap")
+    if own is not None and own.recorded != {row.recorded_at}:
+        return FirstBad(row.seq, "a posting of the row was recorded at another time than the row")
     if row_hash(previous, row, own.postings if own else []) != stored:
         return FirstBad(row.seq, "the row, its postings or the row before it were changed: the hash differs")
     return None
@@ -207,11 +244,11 @@ def _row_fault(
 def _journal(reader: Reader, part: _Part) -> Iterator[tuple[JournalRow, bytes]]:
     where, values = part.where
     with driver(reader).cursor(name="audit_journal") as cursor:
-        cursor.itersize = 5000
+        cursor.itersize = _FETCHED
         cursor.execute(
             f"SELECT book, seq, {_readable('recorded_at')}, {_readable('effective_at')}, type, source, event_id,"
             " digest, workload, run, body::text, extra_ref, row_hash FROM ledger.journal"
-            f" WHERE {where} ORDER BY seq",
+            f" WHERE {where} ORDER BY seq, recorded_at",
             values,
         )
         for *columns, stored in cursor:
@@ -226,17 +263,18 @@ def _readable(column: str) -> str:
 def _postings(reader: Reader, part: _Part) -> Iterator[_Own]:
     where, values = part.where
     with driver(reader).cursor(name="audit_postings") as cursor:
-        cursor.itersize = 5000
+        cursor.itersize = _FETCHED
         cursor.execute(
-            "SELECT seq, n, code, commodity, amount, debit_pot, debit_account, debit_period, credit_pot,"
-            f" credit_account, credit_period, workload, run, {_readable('effective_on')}, reverses_seq, reason"
-            f" FROM ledger.postings WHERE {where} ORDER BY seq, n",
+            f"SELECT seq, n, {_readable('recorded_at')}, code, commodity, amount, debit_pot, debit_account,"
+            " debit_period, credit_pot, credit_account, credit_period, workload, run,"
+            f" {_readable('effective_on')}, reverses_seq, reason FROM ledger.postings WHERE {where} ORDER BY seq, n",
             values,
         )
         for seq, group in groupby(cursor, key=lambda row: row[0]):
-            own = _Own(seq, [], [])
-            for _, number, code, commodity, amount, *pots in group:
+            own = _Own(seq, [], set(), [])
+            for _, number, recorded_at, code, commodity, amount, *pots in group:
                 own.numbers.append(number)
+                own.recorded.add(recorded_at)
                 own.postings.append(
                     Posting(code, commodity, amount, Pot(*pots[:3]), Pot(*pots[3:6]), *pots[6:])
                 )
@@ -277,33 +315,28 @@ def _balance_fault(reader: Reader, book: str) -> FirstBad | None:
     )
 
 
-def _missing_guards(reader: Reader) -> Iterator[str]:
-    rows = driver(reader).execute(
-        "SELECT c.relname, t.tgname, t.tgenabled::text, pg_get_triggerdef(t.oid) FROM pg_trigger AS t"
-        " JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace"
-        " WHERE n.nspname = 'ledger' AND NOT t.tgisinternal"
-    )
-    found = {(table, name): (state, definition) for table, name, state, definition in rows}
-    for table in _GUARDED:
-        for name, does in _TRIGGERS.items():
-            state, definition = found.get((table, name), (None, ""))
-            if state is None:
-                yield f"trigger {name} on ledger.{table} is missing"
-            elif state != "A":
-                yield f"trigger {name} on ledger.{table} is not ENABLE ALWAYS"
-            elif not definition.endswith(does.format(table=f"ledger.{table}")):
-                yield f"trigger {name} on ledger.{table} does something else: {definition}"
-    source = driver(reader).execute(
-        "SELECT prosrc FROM pg_proc WHERE oid = to_regprocedure('ledger.refuse_change()')"
+def _identity_fault(reader: Reader, part: _Part) -> FirstBad | None:
+    """Every row has its identity; and where the whole book is verified, every identity its row."""
+    where, values = part.where
+    row = driver(reader).execute(
+        f"SELECT min(seq) FROM (SELECT * FROM ledger.journal WHERE {where}) AS j LEFT JOIN ledger.identities AS i"
+        " USING (book, event_id, source, digest) WHERE i.book IS NULL", values
     ).fetchone()  # fmt: skip
-    if source is None or not re.match(r"\s*BEGIN\s+RAISE EXCEPTION\s", source[0]):
-        yield "function ledger.refuse_change() does not refuse"
-    writable = driver(reader).execute(
-        "SELECT t, p FROM pg_roles AS r, unnest(%s::text[]) AS t, unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) AS p"
-        " WHERE r.rolname = 'gpuledger_writer' AND CASE p"
-        " WHEN 'UPDATE' THEN has_any_column_privilege(r.oid, 'ledger.' || t, p)"
-        " ELSE has_table_privilege(r.oid, 'ledger.' || t, p) END ORDER BY 1, 2",
-        (list(_GUARDED),),
-    )
-    for table, privilege in writable:
-        yield f"the writer role holds {privilege} on ledger.{table}"
+    if row is not None and row[0] is not None:
+        return FirstBad(row[0], "the row's identity is missing: its event could be booked again")
+    if part.first > 1 or part.last is not None:
+        return None
+    row = driver(reader).execute(
+        "SELECT event_id, source FROM (SELECT event_id, source, digest FROM ledger.identities WHERE book = %(book)s"
+        " EXCEPT SELECT event_id, source, digest FROM ledger.journal WHERE book = %(book)s) AS i ORDER BY 1, 2 LIMIT 1",
+        {"book": part.book},
+    ).fetchone()  # fmt: skip
+    if row is not None:
+        return FirstBad(
+            None, f"event {row[0]} of {row[1]} has an identity and no row: it could not be booked"
+        )
+    row = driver(reader).execute(
+        "SELECT min(seq) FROM (SELECT seq, count(*) OVER (PARTITION BY event_id, source, digest) AS times"
+        " FROM ledger.journal WHERE book = %s) AS j WHERE times > 1", (part.book,)
+    ).fetchone()  # fmt: skip
+    return FirstBad(row[0], "the event is booked more than once") if row and row[0] is not None else None
