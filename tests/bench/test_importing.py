@@ -59,24 +59,45 @@ def _import(database_url: str, records: int) -> float:
     return took
 
 
+PARTITIONS = """
+    SELECT format('CREATE TABLE bare_%s PARTITION OF bare_journal %s', c.relname, pg_get_expr(c.relpartbound, c.oid))
+    FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid WHERE i.inhparent = 'ledger.journal'::regclass
+"""
+
+
+def _read(connection: "psycopg.Connection[tuple[object, ...]]", columns: str) -> list[bytes]:
+    with connection.cursor().copy(
+        f"COPY (SELECT {columns} FROM ledger.journal ORDER BY book, seq) TO STDOUT"
+    ) as copy:
+        return [bytes(chunk) for chunk in copy]
+
+
 def _copy(database_url: str) -> tuple[int, float]:
-    """COPY the journal's rows into a table with the same keys and indexes; the best of three."""
+    """COPY the journal's rows into tables with the same keys, indexes and partitions; the best of three.
+
+    The keys of the journal stand in two tables: its identities have one of their own, which every row needs.
+    """
     best = float("inf")
     with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
-        with connection.cursor().copy(
-            "COPY (SELECT * FROM ledger.journal ORDER BY book, seq) TO STDOUT"
-        ) as copy:
-            rows = [bytes(chunk) for chunk in copy]
+        rows = _read(connection, "*")
+        identities = _read(connection, "book, event_id, source, digest")
+        partitions = [statement for (statement,) in connection.execute(PARTITIONS)]
         for _ in range(3):
-            connection.execute("CREATE TABLE bare_copy (LIKE ledger.journal INCLUDING ALL)")
+            connection.execute(
+                "CREATE TABLE bare_journal (LIKE ledger.journal INCLUDING ALL) PARTITION BY RANGE (recorded_at);"
+                "CREATE TABLE bare_identities (LIKE ledger.identities INCLUDING ALL)"
+            )
+            for statement in partitions:
+                connection.execute(statement)
             connection.commit()
             began = time.perf_counter()
-            with connection.cursor().copy("COPY bare_copy FROM STDIN") as copy:
-                for row in rows:
-                    copy.write(row)
+            for table, lines in (("bare_journal", rows), ("bare_identities", identities)):
+                with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+                    for line in lines:
+                        copy.write(line)
             connection.commit()
             best = min(best, time.perf_counter() - began)
-            connection.execute("DROP TABLE bare_copy")
+            connection.execute("DROP TABLE bare_journal, bare_identities")
             connection.commit()
     return len(rows), best
 
