@@ -4,7 +4,7 @@ Segments, waits and hosts keep their versions: a row is in force from ``since_se
 ``until_seq``, so that a report can be repeated as of an earlier sequence.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.database.engine import Writer
@@ -34,7 +34,7 @@ class Journalled(NamedTuple):
     fact: Fact
 
 
-def write_histories(writer: Writer, book: str, histories: Iterable[tuple[int, bool, str, History]]) -> None:
+def write_histories(writer: Writer, book: str, histories: Sequence[tuple[int, bool, str, History]]) -> None:
     """Bring segments and waits up to date.
 
     Args:
@@ -42,13 +42,18 @@ def write_histories(writer: Writer, book: str, histories: Iterable[tuple[int, bo
         book: The book.
         histories: (newest sequence, were there rows before, workload, what follows from its facts).
     """
+    before = {workload: seq for seq, known_before, workload, _ in histories if known_before}
+    wanted: set[Segment | Wait] = set()
+    for *_, history in histories:
+        wanted.update(history.segments, history.waits)
+    kept: set[Segment | Wait] = set()
+    if before:
+        kept |= _supersede(writer, book, "segments", before, _segments_of, wanted)
+        kept |= _supersede(writer, book, "waits", before, _waits_of, wanted)
     new_segments: list[tuple[object, ...]] = []
     new_waits: list[tuple[object, ...]] = []
-    for seq, known_before, workload, history in histories:
-        segments, waits = set(history.segments), set(history.waits)
-        if known_before:
-            segments -= _supersede_segments(writer, book, workload, seq, segments)
-            waits -= _supersede_waits(writer, book, workload, seq, waits)
+    for seq, _, _, history in histories:
+        segments, waits = set(history.segments) - kept, set(history.waits) - kept
         new_segments += [(book, seq, *segment_row(s)) for s in sorted(segments, key=_order)]
         new_waits += [(book, seq, *wait_row(w)) for w in sorted(waits, key=_order)]
     if new_segments:
@@ -79,64 +84,54 @@ def wait_row(w: Wait) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _supersede_segments(
-    writer: Writer, book: str, workload: str, seq: int, wanted: set[Segment]
-) -> set[Segment]:
-    """End the rows that no longer hold; return those that still do."""
+def _supersede(
+    writer: Writer,
+    book: str,
+    table: str,
+    before: Mapping[str, int],
+    read: Callable[[Writer, str, Sequence[str]], Iterator[tuple[int, Segment | Wait]]],
+    wanted: Collection[Segment | Wait],
+) -> set[Segment | Wait]:
+    """End the rows of the workloads that no longer hold, at their sequences; return those that still do."""
+    kept, over = set(), []
+    for row_id, item in read(writer, book, list(before)):
+        if item in wanted:
+            kept.add(item)
+        else:
+            over.append((row_id, before[item.workload]))
+    if over:
+        ids, seqs = zip(*over, strict=True)
+        driver(writer).execute(
+            f"UPDATE ledger.{table} AS t SET until_seq = o.seq"
+            " FROM unnest(%s::bigint[], %s::bigint[]) AS o (id, seq) WHERE t.id = o.id",
+            (list(ids), list(seqs)),
+        )
+    return kept
+
+
+def _segments_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Segment]]:
+    """Yield (id, segment) of what is in force."""
     rows = driver(writer).execute(
         f"SELECT id, {', '.join(SEGMENT_COLUMNS)} FROM ledger.segments"
-        " WHERE book = %s AND workload = %s AND until_seq IS NULL",
-        (book, workload),
+        " WHERE book = %s AND workload = ANY(%s) AND until_seq IS NULL",
+        (book, list(workloads)),
     )
-    kept, over = set(), []
     for row_id, name, run, from_at, to_at, account, klass, user, gpus_milli, model, hosts, estimated in rows:
-        to_s = None if to_at is None else seconds(to_at)
-        segment = Segment(
-            name,
-            run,
-            seconds(from_at),
-            to_s,
-            account,
-            klass,
-            user,
-            gpus_milli,
-            model,
-            tuple(hosts),
-            estimated,
-        )
-        if segment in wanted:
-            kept.add(segment)
-        else:
-            over.append(row_id)
-    _end(writer, "segments", over, seq)
-    return kept
+        span = seconds(from_at), None if to_at is None else seconds(to_at)
+        used = Segment(name, run, *span, account, klass, user, gpus_milli, model, tuple(hosts), estimated)
+        yield row_id, used
 
 
-def _supersede_waits(writer: Writer, book: str, workload: str, seq: int, wanted: set[Wait]) -> set[Wait]:
+def _waits_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Wait]]:
+    """Yield (id, wait) of what is in force."""
     rows = driver(writer).execute(
         f"SELECT id, {', '.join(WAIT_COLUMNS)} FROM ledger.waits"
-        " WHERE book = %s AND workload = %s AND until_seq IS NULL",
-        (book, workload),
+        " WHERE book = %s AND workload = ANY(%s) AND until_seq IS NULL",
+        (book, list(workloads)),
     )
-    kept, over = set(), []
     for row_id, name, from_at, to_at, account, gpus_milli, model, minimum, priority, submitted_at in rows:
-        to_s = None if to_at is None else seconds(to_at)
-        wait = Wait(
-            name, seconds(from_at), to_s, account, gpus_milli, model, minimum, priority, seconds(submitted_at)
-        )
-        if wait in wanted:
-            kept.add(wait)
-        else:
-            over.append(row_id)
-    _end(writer, "waits", over, seq)
-    return kept
-
-
-def _end(writer: Writer, table: str, ids: Sequence[int], seq: int) -> None:
-    if ids:
-        driver(writer).execute(
-            f"UPDATE ledger.{table} SET until_seq = %s WHERE id = ANY(%s)", (seq, list(ids))
-        )
+        span = seconds(from_at), None if to_at is None else seconds(to_at)
+        yield row_id, Wait(name, *span, account, gpus_milli, model, minimum, priority, seconds(submitted_at))
 
 
 def write_others(writer: Writer, book: str, facts: Sequence[Journalled]) -> None:
