@@ -80,7 +80,7 @@ def _copy(database_url: str) -> tuple[int, float]:
     best = float("inf")
     with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
         rows = _read(connection, "*")
-        identities = _read(connection, "book, event_id, source, digest")
+        identities = _read(connection, "book, event_id, source, digest, seq")
         partitions = [statement for (statement,) in connection.execute(PARTITIONS)]
         for _ in range(3):
             connection.execute(

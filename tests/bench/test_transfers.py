@@ -16,6 +16,7 @@ from tests.integration.ledger.books import CLUSTER, HOUR, NOON, Ledger, ended, s
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.events.envelope import Event
+from gpuledger.ingest.collector import relax_collector
 from gpuledger.ledger.audit import verify
 from gpuledger.ledger.rebuild import check, rebuild
 
@@ -161,6 +162,7 @@ def _transferred(ledger: Ledger, seconds: float) -> Rate:
 
 @pytest.fixture
 def ledger(database_url: str) -> Iterator[Ledger]:
+    relax_collector()
     ledger = Ledger(database_url)
     yield ledger
     ledger.engine.dispose()
@@ -177,8 +179,8 @@ def test_batched_appends_book_five_times_as_fast_as_a_transfer_per_call(
     ratio = long / baseline
     print(
         f"\none transfer per call over {CONNECTIONS} connections {baseline:,.0f} transfers/s; charges of runs of"
-        f" an hour {short:,.0f} postings/s, {short / baseline:.1f} times as many; of runs of three days {long:,.0f} postings/s,"
-        f" {ratio:.1f} times as many, at least {RATIO_MIN} wanted"
+        f" an hour {short:,.0f} postings/s, {short / baseline:.1f} times as many;"
+        f" of runs of three days {long:,.0f} postings/s, {ratio:.1f} times as many, at least {RATIO_MIN} wanted"
     )
     assert ratio >= RATIO_MIN
 

@@ -320,23 +320,19 @@ def _identity_fault(reader: Reader, part: _Part) -> FirstBad | None:
     where, values = part.where
     row = driver(reader).execute(
         f"SELECT min(seq) FROM (SELECT * FROM ledger.journal WHERE {where}) AS j LEFT JOIN ledger.identities AS i"
-        " USING (book, event_id, source, digest) WHERE i.book IS NULL", values
+        " USING (book, event_id, source, digest, seq) WHERE i.book IS NULL", values
     ).fetchone()  # fmt: skip
     if row is not None and row[0] is not None:
         return FirstBad(row[0], "the row's identity is missing: its event could be booked again")
     if part.first > 1 or part.last is not None:
         return None
     row = driver(reader).execute(
-        "SELECT event_id, source FROM (SELECT event_id, source, digest FROM ledger.identities WHERE book = %(book)s"
-        " EXCEPT SELECT event_id, source, digest FROM ledger.journal WHERE book = %(book)s) AS i ORDER BY 1, 2 LIMIT 1",
+        "SELECT event_id, source FROM"
+        " (SELECT event_id, source, digest, seq FROM ledger.identities WHERE book = %(book)s"
+        " EXCEPT SELECT event_id, source, digest, seq FROM ledger.journal WHERE book = %(book)s) AS i"
+        " ORDER BY 1, 2 LIMIT 1",
         {"book": part.book},
     ).fetchone()  # fmt: skip
-    if row is not None:
-        return FirstBad(
-            None, f"event {row[0]} of {row[1]} has an identity and no row: it could not be booked"
-        )
-    row = driver(reader).execute(
-        "SELECT min(seq) FROM (SELECT seq, count(*) OVER (PARTITION BY event_id, source, digest) AS times"
-        " FROM ledger.journal WHERE book = %s) AS j WHERE times > 1", (part.book,)
-    ).fetchone()  # fmt: skip
-    return FirstBad(row[0], "the event is booked more than once") if row and row[0] is not None else None
+    if row is None:
+        return None
+    return FirstBad(None, f"event {row[0]} of {row[1]} has an identity and no row: it could not be booked")

@@ -129,8 +129,9 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
     row = (
         driver(writer)
         .execute(
-            "SELECT seq, recorded_at, type, body::text FROM ledger.journal"
-            " WHERE book = %s AND event_id = %s AND source = %s",
+            "SELECT j.seq, j.recorded_at, j.type, j.body::text"
+            " FROM ledger.identities AS i JOIN ledger.journal AS j USING (book, seq)"
+            " WHERE i.book = %s AND i.event_id = %s AND i.source = %s",
             (book, key, SOURCE),
         )
         .fetchone()

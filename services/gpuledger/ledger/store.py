@@ -16,7 +16,7 @@ from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.facts import Known
 
 JOURNAL_COLUMNS = (*JournalRow._fields, "row_hash")
-IDENTITY_COLUMNS = ("book", "event_id", "source", "digest")
+IDENTITY_COLUMNS = ("book", "event_id", "source", "digest", "seq")
 POSTING_COLUMNS = (
     "book", "seq", "n", "recorded_at", "code", "commodity", "amount",
     "debit_pot", "debit_account", "debit_period", "credit_pot", "credit_account", "credit_period",
@@ -136,7 +136,7 @@ def write_rows(
     Raises:
         Corrupt: When the database refuses them.
     """
-    identities = ((row.book, row.event_id, row.source, row.digest) for row, _ in rows)
+    identities = ((row.book, row.event_id, row.source, row.digest, row.seq) for row, _ in rows)
     legs = (posting_row(row, n, p) for row, of in postings for n, p in enumerate(of, 1))
     try:
         copy_rows(writer, "ledger.journal", JOURNAL_COLUMNS, ((*row, sealed) for row, sealed in rows))

@@ -68,6 +68,7 @@ identities = sa.Table(
     Column("event_id", Text, primary_key=True),
     Column("source", Text, primary_key=True),
     Column("digest", sa.LargeBinary, primary_key=True),
+    Column("seq", BigInteger, nullable=False, comment="the journal row"),
     schema="ledger",
     comment="the identity of every journal row, unique in the book",
 )

@@ -77,7 +77,7 @@ POSTINGS = {
     "debit_account": "text", "debit_period": "text", "credit_pot": "text", "credit_account": "text",
     "credit_period": "text", "workload": "text", "run": "text", "effective_on": "date", "book": "text",
 }  # fmt: skip
-IDENTITIES = {"book": "text", "event_id": "text", "source": "text", "digest": "bytea"}
+IDENTITIES = {"book": "text", "event_id": "text", "source": "text", "digest": "bytea", "seq": "bigint"}
 
 
 def test_the_columns_tried_below_are_all_there_are(booked: Ledger) -> None:
@@ -124,7 +124,7 @@ def test_a_flipped_byte_in_any_column_of_an_identity_is_found_at_its_row(
 
 
 def test_an_identity_without_a_row_and_one_of_two_rows_are_found(booked: Ledger) -> None:
-    extra = "INSERT INTO ledger.identities VALUES ('alpha', 'ghost', 'test', 'x')"
+    extra = "INSERT INTO ledger.identities VALUES ('alpha', 'ghost', 'test', 'x', 1)"
     assert "event ghost of test has an identity and no row" in first_bad(booked, extra).what
     gone = "DELETE FROM ledger.identities WHERE book = 'beta'"
     assert first_bad(booked, *tampering("identities", gone), book="beta").seq == 1

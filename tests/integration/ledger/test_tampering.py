@@ -93,7 +93,8 @@ SLIPPED_IN = """
     INSERT INTO ledger.journal
     SELECT book, {seq}, {at}, effective_at, type, source, 'forged', digest, workload, run, body, extra_ref, row_hash
     FROM ledger.journal WHERE seq = {like};
-    INSERT INTO ledger.identities SELECT book, 'forged', source, digest FROM ledger.journal WHERE event_id = 'forged'
+    INSERT INTO ledger.identities
+    SELECT book, 'forged', source, digest, seq FROM ledger.journal WHERE event_id = 'forged'
 """
 
 

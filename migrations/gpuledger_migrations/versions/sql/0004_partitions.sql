@@ -93,9 +93,11 @@ CREATE TABLE ledger.identities (
 	event_id TEXT NOT NULL,
 	source TEXT NOT NULL,
 	digest BYTEA NOT NULL,
+	seq BIGINT NOT NULL,
 	CONSTRAINT pk_identities PRIMARY KEY (book, event_id, source, digest)
 );
 COMMENT ON TABLE ledger.identities IS 'the identity of every journal row, unique in the book';
+COMMENT ON COLUMN ledger.identities.seq IS 'the journal row';
 
 -- Guards on rows pass on to every partition, guards against TRUNCATE do not.
 CREATE TRIGGER append_only_rows BEFORE UPDATE OR DELETE ON ledger.journal
@@ -173,8 +175,8 @@ INSERT INTO ledger.postings
 SELECT p.book, p.seq, p.n, j.recorded_at, p.code, p.commodity, p.amount, p.debit_pot, p.debit_account, p.debit_period,
        p.credit_pot, p.credit_account, p.credit_period, p.workload, p.run, p.effective_on, p.reverses_seq, p.reason
 FROM ledger_whole.postings AS p JOIN ledger_whole.journal AS j USING (book, seq) ORDER BY p.book, p.seq, p.n;
-INSERT INTO ledger.identities (book, event_id, source, digest)
-SELECT book, event_id, source, digest FROM ledger_whole.journal ORDER BY book, seq;
+INSERT INTO ledger.identities (book, event_id, source, digest, seq)
+SELECT book, event_id, source, digest, seq FROM ledger_whole.journal ORDER BY book, seq;
 DO $$
 BEGIN
     IF (SELECT count(*) FROM ledger.postings) <> (SELECT count(*) FROM ledger_whole.postings) THEN
