@@ -93,9 +93,11 @@ def rebuild(
     from gpuledger import settings
     from gpuledger.database.engine import reading, writing
     from gpuledger.database.opening import open_database
+    from gpuledger.ingest.collector import relax_collector
     from gpuledger.ledger import rebuild as rebuilding
 
     config = settings.load()
+    relax_collector()
     with open_database(config) as engine:
         if not check:
             with writing(engine) as writer:
