@@ -88,13 +88,13 @@ def iter_workloads(connection: Reader | Writer) -> Iterator[WorkloadFacts]:
     with driver(connection).cursor(name="replay_workloads") as cursor:
         cursor.itersize = 5000
         cursor.execute(
-            "SELECT book, workload, seq, type, body::text, effective_at, source, digest FROM ledger.journal"
-            " WHERE workload IS NOT NULL ORDER BY book, workload, seq"
+            "SELECT book, workload, seq, type, body::text, extract(epoch FROM effective_at)::bigint, source, digest"
+            " FROM ledger.journal WHERE workload IS NOT NULL ORDER BY book, workload, seq"
         )
         for (book, workload), rows in groupby(cursor, key=lambda row: row[:2]):
             facts = [
-                (seq, Known(journalled(book, seq, type_, body), seconds(effective_at), source, bytes(digest)))
-                for _, _, seq, type_, body, effective_at, source, digest in rows
+                (seq, Known(journalled(book, seq, type_, body), at_s, source, bytes(digest)))
+                for _, _, seq, type_, body, at_s, source, digest in rows
             ]
             yield WorkloadFacts(book, workload, facts)
 
