@@ -14,22 +14,27 @@ TRACE = (
 )
 OFF = """
     ALTER TABLE ledger.journal DISABLE TRIGGER USER; ALTER TABLE ledger.postings DISABLE TRIGGER USER;
+    ALTER TABLE ledger.identities DISABLE TRIGGER USER;
     DELETE FROM ledger.balances WHERE book = 'philly';
 """
 ON = """
     ;ALTER TABLE ledger.journal ENABLE ALWAYS TRIGGER append_only_rows;
     ALTER TABLE ledger.journal ENABLE ALWAYS TRIGGER append_only_table;
     ALTER TABLE ledger.postings ENABLE ALWAYS TRIGGER append_only_rows;
-    ALTER TABLE ledger.postings ENABLE ALWAYS TRIGGER append_only_table
+    ALTER TABLE ledger.postings ENABLE ALWAYS TRIGGER append_only_table;
+    ALTER TABLE ledger.identities ENABLE ALWAYS TRIGGER append_only_rows;
+    ALTER TABLE ledger.identities ENABLE ALWAYS TRIGGER append_only_table
 """
 TAIL = """
     DELETE FROM ledger.journal WHERE book = 'philly' AND seq > 1;
     DELETE FROM ledger.postings WHERE book = 'philly';
+    DELETE FROM ledger.identities WHERE book = 'philly' AND seq > 1;
     UPDATE ledger.books SET last_seq = 1, head = (SELECT row_hash FROM ledger.journal WHERE book = 'philly')
     WHERE book = 'philly'
 """
 BOOK = """
     DELETE FROM ledger.journal WHERE book = 'philly'; DELETE FROM ledger.postings WHERE book = 'philly';
+    DELETE FROM ledger.identities WHERE book = 'philly';
     DELETE FROM ledger.books WHERE book = 'philly'
 """
 

@@ -78,6 +78,7 @@ def cut(after: int) -> tuple[str, ...]:
     return (
         *tampering("journal", f"DELETE FROM ledger.journal WHERE {gone}"),
         *tampering("postings", f"DELETE FROM ledger.postings WHERE {gone}"),
+        *tampering("identities", f"DELETE FROM ledger.identities WHERE {gone}"),
         REWIND,
         *REFOLD,
     )
@@ -140,8 +141,14 @@ def test_rows_written_after_the_last_export_are_not_its_affair(
 def test_a_chain_sealed_anew_is_found(
     booked: Ledger, kept: list[ExportedHead], changed: int, named: int, range_: str
 ) -> None:
-    change = f"UPDATE ledger.journal SET source = 'x' WHERE book = 'alpha' AND seq = {changed}"
-    with booked.trial(*tampering("journal", change)) as connection:
+    changes = [
+        statement
+        for table in ("journal", "identities")
+        for statement in tampering(
+            table, f"UPDATE ledger.{table} SET source = 'x' WHERE book = 'alpha' AND seq = {changed}"
+        )
+    ]
+    with booked.trial(*changes) as connection:
         seal_anew(connection)
         assert verify(Reader(connection)).ok, "the database alone holds no contradiction"
         bad = faults(audited(connection, kept))
@@ -154,6 +161,7 @@ def test_a_book_that_vanished_is_found(booked: Ledger, kept: list[ExportedHead])
     gone = (
         *tampering("journal", "DELETE FROM ledger.journal WHERE book = 'alpha'"),
         *tampering("postings", "DELETE FROM ledger.postings WHERE book = 'alpha'"),
+        *tampering("identities", "DELETE FROM ledger.identities WHERE book = 'alpha'"),
         "DELETE FROM ledger.books WHERE book = 'alpha'",
         *REFOLD,
     )
