@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import psycopg
 import pytest
@@ -189,19 +190,20 @@ def test_one_account_that_takes_every_charge_is_hardly_slower_than_many(
     ledger: Ledger, test_form: str
 ) -> None:
     """Turn by turn in books of their own, so that the machine's moods and a growing table meet both alike."""
-    count = RUNS[test_form] // 2
+    count = RUNS[test_form]
     rates: dict[int, list[float]] = {1: [], ACCOUNTS: []}
     for turn in range(ROUNDS):
         for accounts in (1, ACCOUNTS) if turn % 2 else (ACCOUNTS, 1):
             rates[accounts].append(
                 _charge(ledger, count, accounts, cluster=f"{turn}-{accounts}").postings_per_s
             )
-    one, many = (max(rates[accounts]) for accounts in (1, ACCOUNTS))
+    one, many = (median(rates[accounts]) for accounts in (1, ACCOUNTS))
+    ratio = median(a / b for a, b in zip(rates[1], rates[ACCOUNTS], strict=True))
     print(
         f"\none account {one:,.0f} postings/s; {ACCOUNTS} accounts {many:,.0f} postings/s;"
-        f" ratio {one / many:.2f}, at least {ONE_ACCOUNT_MIN} wanted"
+        f" ratio turn by turn {ratio:.2f}, at least {ONE_ACCOUNT_MIN} wanted"
     )
-    assert one / many >= ONE_ACCOUNT_MIN
+    assert ratio >= ONE_ACCOUNT_MIN
 
 
 def test_a_rebuild_is_three_times_as_fast_as_the_live_append(ledger: Ledger, test_form: str) -> None:
