@@ -66,7 +66,9 @@ def _ledger(connection: sa.Connection) -> None:
         _movement("alpha/language/dialogue", "spent", "charge", 4500),
     ]
     connection.execute(sa.insert(ledger.balances), balances)
-    connection.execute(sa.insert(ledger.journal), [_cycle()])
+    cycle = _cycle()
+    connection.execute(sa.select(sa.func.ledger.make_partitions(cycle["recorded_at"])))
+    connection.execute(sa.insert(ledger.journal), [cycle])
     letter = {
         "received_at": SEEN_AT, "stream": "import/philly/alpha", "partition": 0, "position": 7, "place": "a.csv:7",
         "code": "end-before-start", "reason": "the end is before the start", "hint": "mend the row", "raw": b"x",
