@@ -23,7 +23,7 @@ def apply(
     from_: From = None,
     as_json: Json = False,
 ) -> None:
-    """Put a policy file in force, now or from a moment on; what is charged already never changes by it."""
+    """Put a policy file in force, now or from a moment on; charges for time from then on are restated."""
     from gpuledger import settings
     from gpuledger.database.engine import reading, writing
     from gpuledger.database.opening import open_database
@@ -43,15 +43,22 @@ def apply(
             at_s = moment(from_, "--from", calendar)
             at_s = seconds(clock.now()) if at_s is None else at_s
             changes = policy_file.plan(reader, file, at_s)
+            restated = policies.charged_after(reader, at_s) if changes else 0
+            clusters = queries.clusters(reader)
         for change in changes:
             note(change)
+        if restated:
+            note(f"{restated} workloads that are charged for time from then on are restated")
         if not dry_run and agreed(len(changes), yes=yes):
             if changes:
                 with writing(engine) as writer:
                     policies.set_weights(writer, file.rate_card, at_s, who(), clock=clock, calendar=calendar)
+                for cluster in clusters:
+                    with writing(engine) as writer:
+                        policies.bring_up_to_date(writer, cluster, clock=clock, calendar=calendar)
             applied = True
     if as_json:
-        print_json({"changes": changes, "applied": applied})
+        print_json({"changes": changes, "restated_workloads": restated, "applied": applied})
     elif not changes:
         print("nothing to change")
     else:
@@ -85,7 +92,7 @@ def list_(
             "rate_card": in_force,
             "versions": [
                 {"policy": v.policy, "from": _told(instant(from_s)), "weights": v.weights, "by": v.by}
-                for from_s, v in versions
+                for _, from_s, v in versions
             ],
         }
         print_json(document)
@@ -96,7 +103,7 @@ def list_(
         list(in_force.items()),
         title=f"rate card at {_told(instant(at_s))}",
     )
-    for from_s, version in versions:
+    for _, from_s, version in versions:
         weights = ", ".join(f"{model} {weight}" for model, weight in (version.weights or {}).items())
         print(f"from {_told(instant(from_s))} by {version.by}: {weights}")
 

@@ -43,6 +43,22 @@ class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
             raise ValueError(f"policy {self.policy} lacks {', '.join(missing)}")
 
 
+class PolicyApplied(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A cluster's book took over a version of a rate card from the ``~org`` book; charges follow it from then on.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        org_seq: The row of ``~org`` that set it; of two for one moment the later row counts.
+        policy: ``rate_card``.
+        weights: GPU model -> weight in per mille.
+    """
+
+    cluster: Name
+    org_seq: Positive
+    policy: str
+    weights: dict[Name, Count]
+
+
 class ShareSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The account's weight among its siblings from the event's time on."""
 

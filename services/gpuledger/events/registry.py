@@ -23,6 +23,7 @@ _FACTS: dict[str, type[Fact]] = {
     "telemetry.sampled": telemetry.Sampled,
     "account.created": budget.AccountCreated,
     "policy.changed": budget.PolicyChanged,
+    "policy.applied": budget.PolicyApplied,
     "budget.share_set": budget.ShareSet,
     "budget.granted": budget.Granted,
     "budget.transferred": budget.Transferred,

@@ -34,14 +34,8 @@ def read(path: Path) -> PolicyFile:
 
 
 def plan(reader: Reader, file: PolicyFile, at_s: int) -> list[str]:
-    """Return what the file changes from a moment on, a line each.
-
-    Raises:
-        Refused: When it would reach back over what is charged.
-    """
+    """Return what the file changes from a moment on, a line each."""
     changed = policies.changed_weights(reader, file.rate_card, at_s)
-    if changed:
-        policies.check_reach(reader, at_s)
     return [
         f"~ weight   {model}  {before} -> {wanted} per mille" for model, (before, wanted) in changed.items()
     ]

@@ -7,11 +7,12 @@ up to date - all in the caller's transaction, which touches this book only (law 
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gpuledger.database.engine import Writer
 from gpuledger.events import budget, workload
-from gpuledger.events.envelope import Event, data_json
+from gpuledger.events.envelope import ORG_BOOK, Event, data_json, make
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
@@ -20,10 +21,14 @@ from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Posted, Posting
 from gpuledger.ledger.facts import CLOSERS, Known
 from gpuledger.ledger.identity import pseudonymous, store_extra, user_keys
+from gpuledger.ledger.rates import RATE_CARD, Rates, Version
 from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.store import BookHead
 
 _TICK = dt.timedelta(microseconds=1)
+
+POLICY_SOURCE = "gpuledger/policies"
+"""Says which versions of policy data a cluster's book has taken over."""
 
 
 @dataclass(slots=True)
@@ -68,6 +73,8 @@ def append(
 ) -> Appended:
     """Append events to a book in the order given; events known already change nothing.
 
+    A cluster's book first takes over the rate cards of the organisation that it does not have yet.
+
     Raises:
         Corrupt: When the database refuses what the laws promise.
     """
@@ -75,10 +82,25 @@ def append(
     head = store.lock_book(writer, book)
     keys = user_keys(writer, events)
     fresh = _without_repeats(writer, book, [(event, *pseudonymous(event, keys)) for event in events], result)
-    if fresh:
-        head = _Batch(writer, book, head, calendar).run(fresh, clock.now())
+    versions = [] if book == ORG_BOOK else queries.policies_applied(writer, book).get(book, [])
+    taken_over = [] if book == ORG_BOOK else _taken_over(writer, book, versions)
+    if fresh or taken_over:
+        head = _Batch(writer, book, head, calendar, versions).run([*taken_over, *fresh], clock.now())
     result.head = head
     return result
+
+
+def _taken_over(writer: Writer, book: str, versions: Sequence[Version]) -> list[tuple[Event, Fact, bytes]]:
+    """Return the rate cards that ``~org`` has and the book has not, as facts of the book."""
+    newest = max((version.org_seq for version in versions), default=0)
+    found = []
+    for seq, at_s, changed in queries.policy_versions(writer, RATE_CARD, newest):
+        fact = budget.PolicyApplied(
+            cluster=book, org_seq=seq, policy=RATE_CARD, weights=changed.weights or {}
+        )
+        event, _ = make(id=f"{RATE_CARD}/{seq}", source=POLICY_SOURCE, at_s=at_s, data=fact)
+        found.append((event, event.data, event.digest))
+    return found
 
 
 def _without_repeats(
@@ -100,9 +122,12 @@ def _without_repeats(
 class _Batch:
     """The state of one batch while its rows are sealed, in order."""
 
-    def __init__(self, writer: Writer, book: str, head: BookHead, calendar: Calendar) -> None:
+    def __init__(
+        self, writer: Writer, book: str, head: BookHead, calendar: Calendar, versions: Sequence[Version]
+    ) -> None:
         self.writer, self.book, self.head, self.calendar = writer, book, head, calendar
-        self.card = queries.rate_card(writer)
+        self.versions = list(versions)
+        self.card = Rates.of(versions)
         self.rows: list[tuple[JournalRow, bytes]] = []
         self.postings: list[tuple[JournalRow, Sequence[Posting]]] = []
         self.workloads: dict[str, _Workload] = {}
@@ -111,7 +136,7 @@ class _Batch:
     def run(self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime) -> BookHead:
         """Seal the events and write everything; return the new head."""
         before = self.head
-        self._load_workloads([fact for _, fact, _ in events])
+        self._load_workloads({f.workload for _, f, _ in events if isinstance(f, workload.WorkloadFact)})
         for event, fact, digest in events:
             self._seal(event, fact, digest, now)
         store.make_partitions(self.writer, before, self.rows)
@@ -122,14 +147,13 @@ class _Batch:
         store.write_head(self.writer, self.head)
         return self.head
 
-    def _load_workloads(self, facts: Sequence[Fact]) -> None:
-        names = {f.workload for f in facts if isinstance(f, workload.WorkloadFact)}
-        self.workloads = {name: _Workload() for name in names}
+    def _load_workloads(self, names: AbstractSet[str]) -> None:
+        self.workloads |= {name: _Workload() for name in names}
         for name, known in store.facts_of(self.writer, self.book, sorted(names)):
             state = self.workloads[name]
             state.add(known)
             state.known_before = True
-        before = sorted(name for name, state in self.workloads.items() if state.known_before)
+        before = sorted(name for name in names if self.workloads[name].known_before)
         for name, key, posted in store.posted_of(self.writer, self.book, before):
             self.workloads[name].posted[key] = posted
 
@@ -161,24 +185,40 @@ class _Batch:
             state = self.workloads[fact.workload]
             state.add(Known(fact, event.at_s, event.source, digest))
             state.last_seq = seq
-            return self._restate(fact.workload, state, event.name) if state.closes else ()
+            return self._restate(seq, fact.workload, state, event.name) if state.closes else ()
         self.others.append(projections.Journalled(seq, event.at_s, fact))
+        if isinstance(fact, budget.PolicyApplied):
+            return self._reprice(seq, Version(event.at_s, fact.org_seq, fact.weights), event.name)
         return postings_of(fact, event.at_s, self.calendar)
 
-    def _restate(self, workload_: str, state: _Workload, reason: str) -> Sequence[Posting]:
+    def _reprice(self, seq: int, version: Version, reason: str) -> Sequence[Posting]:
+        """Restate every charge for time at or after the moment from which a rate card holds."""
+        self.versions.append(version)
+        self.card = Rates.of(self.versions)
+        names = set(store.workloads_ending_after(self.writer, self.book, instant(version.from_s)))
+        self._load_workloads(names - self.workloads.keys())
+        return [
+            posting
+            for name, state in sorted(self.workloads.items())
+            if state.closes
+            for posting in self._restate(seq, name, state, reason)
+        ]
+
+    def _restate(self, seq: int, workload_: str, state: _Workload, reason: str) -> Sequence[Posting]:
         """Post the difference between what follows from the facts and what stands."""
         want = charges.desired(state.derived().segments, self.calendar, self.card)
         postings = charges.difference(want, state.posted, workload=workload_, reason=reason)
         for key in want.keys() | state.posted.keys():
             amount = want.get(key, 0)
             if key not in state.posted or state.posted[key].amount != amount:
-                state.posted[key] = Posted(amount, state.last_seq)
+                state.posted[key] = Posted(amount, seq)
         return postings
 
     def _histories(self) -> list[tuple[int, bool, str, History]]:
         return [
             (state.last_seq, state.known_before, name, state.derived())
             for name, state in self.workloads.items()
+            if state.last_seq
         ]
 
 

@@ -20,6 +20,7 @@ from gpuledger.ledger import queries
 from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.limits import Limit, binding, limits, spent_below
+from gpuledger.ledger.rates import UNWEIGHTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,7 @@ def _own(book: str, account: str, period: str, amounts: list[int]) -> Balance:
 def _open_remainder(
     reader: Reader | Writer, query: BalanceQuery, now_s: int, calendar: Calendar
 ) -> dict[tuple[str, str, str, str], int]:
-    card = queries.rate_card(reader)
+    cards = queries.rate_cards(reader)
     in_force, values = queries.in_force(reader, query.as_of)
     rows = driver(reader).execute(
         "SELECT book, account, class, gpus_milli, gpu_model, floor(extract(epoch FROM from_at))::bigint"
@@ -236,5 +237,7 @@ def _open_remainder(
     for book, account, klass, gpus_milli, model, from_s in rows:
         for piece in calendar.slices(from_s, now_s):
             key = (book, account, calendar.period_of(piece.day), klass)
-            found[key] = found.get(key, 0) + card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
+            found[key] = found.get(key, 0) + cards.get(book, UNWEIGHTED).weighted(
+                model, gpus_milli, piece.start_s, piece.end_s
+            )
     return found

@@ -1,8 +1,8 @@
 """Policy data in the ``~org`` book: versions with an effective time, set once, kept for ever (law 12).
 
-A rate card may not reach back over what is charged: every posting stands as it was computed, and the
-set of facts alone says what it must be (law 3). Setting one waits for all books, so that no charge is
-computed under the card of a moment ago.
+A transaction touches one book (law 2), so that a rate card is set in ``~org`` and each cluster's book takes
+it over as a fact of its own, with the next that is appended to it or when it is brought up to date. What is
+charged for time from its moment on is restated there: the set of facts alone says what a charge is (law 3).
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from gpuledger.events.budget import PolicyChanged
 from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
-from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import queries
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.rates import RATE_CARD
+from gpuledger.ledger.store import lock_book
 
 SOURCE = "gpuledger/policy-file"
 
@@ -36,34 +36,23 @@ def changed_weights(
 def set_weights(
     writer: Writer, weights: Mapping[str, int], at_s: int, by: str, *, clock: Clock, calendar: Calendar
 ) -> None:
-    """Put weights in force from a moment on.
-
-    Raises:
-        Refused: When time from that moment on is charged already.
-    """
-    driver(writer).execute("LOCK TABLE ledger.books IN EXCLUSIVE MODE")
-    check_reach(writer, at_s)
-    seen_seq = queries.sequences(writer).get(ORG_BOOK, 0)
+    """Put weights in force from a moment on, in the ``~org`` book."""
+    seen_seq = lock_book(writer, ORG_BOOK).last_seq
     fact = PolicyChanged(policy=RATE_CARD, weights=dict(sorted(weights.items())), by=by, reason="policy-file")
     event, _ = make(id=f"{RATE_CARD}/{at_s}/{seen_seq}", source=SOURCE, at_s=at_s, data=fact)
     append(writer, ORG_BOOK, [event], clock=clock, calendar=calendar)
 
 
-def check_reach(connection: Reader | Writer, at_s: int) -> None:
-    """Refuse a moment after which time is charged already.
+def bring_up_to_date(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar) -> None:
+    """Let a cluster's book take over what policy data it does not have yet."""
+    append(writer, cluster, [], clock=clock, calendar=calendar)
 
-    Raises:
-        Refused: When there is such a charge; names the latest.
-    """
+
+def charged_after(connection: Reader | Writer, at_s: int) -> int:
+    """Return how many workloads are charged for time after a moment: those that a card from it restates."""
     row = driver(connection).execute(
-        "SELECT book, workload, to_at FROM ledger.segments WHERE until_seq IS NULL AND to_at > %s"
-        " ORDER BY to_at DESC LIMIT 1",
+        "SELECT count(*) FROM (SELECT DISTINCT book, workload FROM ledger.segments"
+        " WHERE until_seq IS NULL AND to_at > %s) AS charged",
         (instant(at_s),),
     ).fetchone()  # fmt: skip
-    if row is not None:
-        book, workload, to_at = row
-        raise Refused(
-            f"a rate card from {instant(at_s):%Y-%m-%dT%H:%M:%SZ} would reach back over what is charged:"
-            f" workload {workload!r} of {book} up to {to_at:%Y-%m-%dT%H:%M:%SZ}",
-            hint="let it begin later with --from; what is charged is corrected by adjustments",
-        )
+    return int(row[0]) if row else 0

@@ -4,13 +4,13 @@ import datetime as dt
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.budget import PolicyChanged
+from gpuledger.events.budget import PolicyApplied, PolicyChanged
 from gpuledger.events.envelope import ORG_BOOK, decode_data
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.rates import RATE_CARD, Rates
+from gpuledger.ledger.rates import RATE_CARD, Rates, Version
 
 
 class BookStatus(NamedTuple):
@@ -149,25 +149,44 @@ def granted(reader: Reader | Writer) -> dict[tuple[str, str, str], int]:
     return {(account, book, period): amount for account, book, period, amount in rows}
 
 
-def rate_card(connection: Reader | Writer) -> Rates:
-    """Return the rate card with all its versions, from the ``~org`` book; of one moment the last set counts."""
-    found: dict[str, dict[int, int]] = {}
-    for at_s, changed in policy_versions(connection, RATE_CARD):
-        for model, weight in (changed.weights or {}).items():
-            found.setdefault(model, {})[at_s] = weight
-    return Rates({model: tuple(sorted(steps.items())) for model, steps in found.items()})
-
-
-def policy_versions(connection: Reader | Writer, policy: str) -> list[tuple[int, PolicyChanged]]:
-    """Return (from when, what was set) of every version of a policy, in the order they were set."""
+def policy_versions(
+    connection: Reader | Writer, policy: str, after_seq: int = 0
+) -> list[tuple[int, int, PolicyChanged]]:
+    """Return (row of ``~org``, from when, what was set) of every version of a policy, in the order they were set."""
     rows = driver(connection).execute(
-        "SELECT effective_at, body::text FROM ledger.journal WHERE book = %s AND workload IS NULL"
-        " AND type = 'policy.changed' AND body->>'policy' = %s ORDER BY seq",
-        (ORG_BOOK, policy),
+        "SELECT seq, effective_at, body::text FROM ledger.journal WHERE book = %s AND workload IS NULL"
+        " AND type = 'policy.changed' AND body->>'policy' = %s AND seq > %s ORDER BY seq",
+        (ORG_BOOK, policy, after_seq),
     )
     found = []
-    for effective_at, body in rows.fetchall():
+    for seq, effective_at, body in rows.fetchall():
         changed = decode_data("policy.changed", body)
         assert isinstance(changed, PolicyChanged)  # noqa: S101 - the query selected the type
-        found.append((seconds(effective_at), changed))
+        found.append((seq, seconds(effective_at), changed))
     return found
+
+
+def policies_applied(connection: Reader | Writer, book: str | None = None) -> dict[str, list[Version]]:
+    """Return book -> the versions of the rate card that it has taken over, of all books unless one is named."""
+    rows = driver(connection).execute(
+        "SELECT book, effective_at, body::text FROM ledger.journal WHERE (%s::text IS NULL OR book = %s)"
+        " AND workload IS NULL AND type = 'policy.applied'",
+        (book, book),
+    )
+    found: dict[str, list[Version]] = {}
+    for name, effective_at, body in rows.fetchall():
+        applied = decode_data("policy.applied", body)
+        assert isinstance(applied, PolicyApplied)  # noqa: S101 - the query selected the type
+        found.setdefault(name, []).append(Version(seconds(effective_at), applied.org_seq, applied.weights))
+    return found
+
+
+def rate_cards(connection: Reader | Writer) -> dict[str, Rates]:
+    """Return book -> the rate card that its charges follow; books that follow none are absent."""
+    return {book: Rates.of(versions) for book, versions in policies_applied(connection).items()}
+
+
+def rate_card(connection: Reader | Writer) -> Rates:
+    """Return the organisation's rate card with all its versions."""
+    versions = policy_versions(connection, RATE_CARD)
+    return Rates.of([Version(at_s, seq, changed.weights or {}) for seq, at_s, changed in versions])

@@ -5,13 +5,22 @@ gpu_ms_weighted = gpu_ms x weight. A model without an entry weighs 1000.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 from gpuledger.kernel.amounts import WEIGHT_ONE
 
 RATE_CARD = "rate_card"
 """The policy that rate cards are versions of."""
+
+
+class Version(NamedTuple):
+    """Weights that were set: from when, by which row of ``~org``, and what each model weighs."""
+
+    from_s: int
+    org_seq: int
+    weights: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,15 @@ class Rates:
     """
 
     steps: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, versions: Iterable[Version]) -> Self:
+        """Return what the versions say together, whatever their order; of one moment the last set counts."""
+        found: dict[str, dict[int, int]] = {}
+        for version in sorted(versions, key=lambda v: (v.from_s, v.org_seq)):
+            for model, weight in version.weights.items():
+                found.setdefault(model, {})[version.from_s] = weight
+        return cls({model: tuple(sorted(steps.items())) for model, steps in found.items()})
 
     def weight(self, model: str | None, at_s: int) -> int:
         """Return the weight in force at an instant."""

@@ -24,6 +24,7 @@ from gpuledger.ledger.append import postings_of
 from gpuledger.ledger.charges import Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.inventory import HostFact, intervals
+from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.ledger.segments import Segment, derive
 
 Net = tuple[str, ...]
@@ -101,13 +102,13 @@ def check(reader: Reader, default: Calendar) -> Rebuilt:
 
 def _differences(reader: Reader, default: Calendar) -> list[str]:
     calendar = queries.calendar(reader, default)
-    card = queries.rate_card(reader)
+    cards = queries.rate_cards(reader)
     net: dict[Net, int] = defaultdict(int)
     wanted: dict[str, list[str]] = {kind: [] for kind in _STORED}
     for book, workload, facts in replay.iter_workloads(reader):
         history = derive([fact for _, fact in facts])
         for posting in difference(
-            desired(history.segments, calendar, card), {}, workload=workload, reason=""
+            desired(history.segments, calendar, cards.get(book, UNWEIGHTED)), {}, workload=workload, reason=""
         ):
             _fold(net, book, posting)
         wanted["run"] += [_line((book, *projections.segment_row(s))) for s in history.segments]

@@ -80,6 +80,15 @@ def facts_of(connection: Reader | Writer, book: str, workloads: Sequence[str]) -
         yield name, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest))
 
 
+def workloads_ending_after(writer: Writer, book: str, at: dt.datetime) -> list[str]:
+    """Return the workloads that are charged for time after an instant."""
+    rows = driver(writer).execute(
+        "SELECT DISTINCT workload FROM ledger.segments WHERE book = %s AND until_seq IS NULL AND to_at > %s",
+        (book, at),
+    )
+    return [workload for (workload,) in rows]
+
+
 def posted_of(
     connection: Reader | Writer, book: str, workloads: Sequence[str]
 ) -> Iterator[tuple[str, Key, Posted]]:

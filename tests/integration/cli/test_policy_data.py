@@ -22,7 +22,11 @@ def test_shown_applied_and_listed(ledger: Ledger, card: Path) -> None:
     assert ledger.heads() == []
 
     done = ledger.done("policy-data", "apply", card, "--from", "2026-03-01")
-    assert done == {"changes": ["~ weight   b200  1000 -> 2500 per mille"], "applied": True}
+    assert done == {
+        "changes": ["~ weight   b200  1000 -> 2500 per mille"],
+        "restated_workloads": 0,
+        "applied": True,
+    }
     assert ledger("policy-data", "apply", card, "--from", "2026-03-01").out == "nothing to change\n"
 
     before = ledger.done("policy-data", "list", "--at", "2026-02-28")
@@ -38,15 +42,16 @@ def test_shown_applied_and_listed(ledger: Ledger, card: Path) -> None:
     ledger.checked_digest()
 
 
-def test_what_is_charged_is_not_changed(ledger: Ledger, card: Path, tmp_path: Path) -> None:
+def test_what_is_charged_from_then_on_is_restated(ledger: Ledger, card: Path, tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text(TRACE)
     ledger.done("import", "philly", trace)
-    heads = ledger.heads()
-    ran = ledger("policy-data", "apply", card, "--from", "2017-10-01T00:30:00Z", "--json")
-    assert (ran.status, ran.out) == (2, "")
-    assert "would reach back over what is charged" in ran.problem["error"]
-    assert ledger.heads() == heads
+    card.write_text("rate_card: {unknown: 1000, p100: 3000}")
+    ledger.done("policy-data", "apply", card, "--from", "2017-10-01T00:30:00Z")
+    ran = ledger("policy-data", "apply", card, "--from", "2017-09-01", "--dry-run", "--json")
+    assert ran.json["restated_workloads"] == 1
+    assert "1 workloads that are charged for time from then on are restated" in ran.err
+    ledger.checked_digest()
 
 
 @pytest.mark.parametrize(

@@ -175,3 +175,20 @@ def tampering(table: str, *statements: str) -> tuple[str, ...]:
         f"ALTER TABLE ledger.{table} ENABLE ALWAYS TRIGGER append_only_rows",
         f"ALTER TABLE ledger.{table} ENABLE ALWAYS TRIGGER append_only_table",
     )
+
+
+def empty(ledger: Ledger) -> None:
+    """Take everything out of a ledger, its history too."""
+    tables = ledger.rows(
+        "SELECT schemaname || '.' || tablename FROM pg_tables"
+        " WHERE schemaname IN ('ledger', 'side', 'telemetry') AND tablename !~ '^(journal|postings|identities)'"
+        " ORDER BY 1"
+    )
+    ledger.change(
+        *(
+            statement
+            for table in ("journal", "postings", "identities")
+            for statement in tampering(table, f"DELETE FROM ledger.{table}")
+        ),
+        *(f"DELETE FROM {table}" for (table,) in tables),
+    )

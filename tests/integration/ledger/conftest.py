@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
-from tests.integration.ledger.books import Ledger, tampering
+from tests.integration.ledger.books import Ledger, empty
 
 if TYPE_CHECKING:
     from gpuledger.database.embedded import EmbeddedPostgres
@@ -20,21 +20,9 @@ def ledger_database(postgres: "EmbeddedPostgres", template_database: str) -> str
     return postgres.url("ledger_tests")
 
 
-def _empty(url: str) -> Iterator[Ledger]:
+def _emptied(url: str) -> Iterator[Ledger]:
     ledger = Ledger(url)
-    tables = ledger.rows(
-        "SELECT schemaname || '.' || tablename FROM pg_tables"
-        " WHERE schemaname IN ('ledger', 'side', 'telemetry') AND tablename !~ '^(journal|postings|identities)'"
-        " ORDER BY 1"
-    )
-    ledger.change(
-        *(
-            statement
-            for table in ("journal", "postings", "identities")
-            for statement in tampering(table, f"DELETE FROM ledger.{table}")
-        ),
-        *(f"DELETE FROM {table}" for (table,) in tables),
-    )
+    empty(ledger)
     yield ledger
     ledger.engine.dispose()
 
@@ -42,7 +30,7 @@ def _empty(url: str) -> Iterator[Ledger]:
 @pytest.fixture
 def ledger(ledger_database: str) -> Iterator[Ledger]:
     """An empty ledger; days are UTC days."""
-    yield from _empty(ledger_database)
+    yield from _emptied(ledger_database)
 
 
 @pytest.fixture(scope="module")
@@ -52,4 +40,4 @@ def shared_ledger(postgres: "EmbeddedPostgres", template_database: str) -> Itera
     with server.connect() as connection:
         connection.exec_driver_sql("DROP DATABASE IF EXISTS ledger_shared WITH (FORCE)")
         connection.exec_driver_sql(f"CREATE DATABASE ledger_shared TEMPLATE {template_database}")
-    yield from _empty(postgres.url("ledger_shared"))
+    yield from _emptied(postgres.url("ledger_shared"))

@@ -1,13 +1,13 @@
-"""Rate cards: from a moment on, beside physical time, and never over what is charged."""
+"""Rate cards: from a moment on, beside physical time; what is charged for time after it is restated."""
 
-from concurrent.futures import ThreadPoolExecutor
-
-import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.integration.ledger.books import (
     CLUSTER,
     GPU_HOUR,
     HOUR,
     Ledger,
+    empty,
     ended,
     registered,
     run_of,
@@ -17,10 +17,11 @@ from tests.integration.ledger.books import (
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.events.budget import AccountCreated
-from gpuledger.kernel.errors import Refused
+from gpuledger.events.envelope import Event
+from gpuledger.events.workload import Resized
 from gpuledger.ledger import queries
 from gpuledger.ledger.periods import open_period
-from gpuledger.ledger.policies import changed_weights, set_weights
+from gpuledger.ledger.policies import bring_up_to_date, changed_weights, charged_after, set_weights
 from gpuledger.ledger.rebuild import check, rebuild
 
 NET = "SELECT commodity, sum(amount)::bigint FROM ledger.balances WHERE pot = 'spent' GROUP BY commodity ORDER BY 1"
@@ -29,6 +30,11 @@ NET = "SELECT commodity, sum(amount)::bigint FROM ledger.balances WHERE pot = 's
 def set_card(ledger: Ledger, at_s: int, **weights: int) -> None:
     with writing(ledger.engine) as writer:
         set_weights(writer, weights, at_s, "ada", clock=ledger.clock, calendar=ledger.calendar)
+    with reading(ledger.engine) as reader:
+        clusters = queries.clusters(reader)
+    for cluster in clusters:
+        with writing(ledger.engine) as writer:
+            bring_up_to_date(writer, cluster, clock=ledger.clock, calendar=ledger.calendar)
 
 
 def holds(ledger: Ledger) -> bool:
@@ -68,15 +74,66 @@ def test_other_models_and_a_fact_that_comes_late_are_charged_as_of_their_time(le
     assert holds(ledger)
 
 
-def test_a_card_never_reaches_back_over_what_is_charged(ledger: Ledger) -> None:
-    ledger.append(*run_of(0, 3 * HOUR))
-    before = ledger.rows("SELECT book, last_seq FROM ledger.books ORDER BY book")
-    with pytest.raises(
-        Refused, match="would reach back over what is charged: workload 'w1' of alpha up to 1970-01-01T03"
-    ):
-        set_card(ledger, 3 * HOUR - 1, H100=2000)
-    assert ledger.rows("SELECT book, last_seq FROM ledger.books ORDER BY book") == before
-    set_card(ledger, 3 * HOUR, H100=2000)
+def test_a_card_that_reaches_back_restates_what_is_charged(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, 3 * HOUR, gpu_model="H100"), *run_of(0, HOUR, "before", gpu_model="H100"))
+    with reading(ledger.engine) as reader:
+        assert charged_after(reader, HOUR) == 1
+    set_card(ledger, HOUR, H100=2000)
+    assert ledger.rows(NET)[1] == ("gpu_ms_weighted", (8 + 16 * 2 + 8) * 1000 * GPU_HOUR)
+    restated = ledger.rows(
+        "SELECT p.workload, p.amount, p.reverses_seq, p.reason FROM ledger.postings AS p JOIN ledger.journal AS j"
+        " USING (book, seq) WHERE j.type = 'policy.applied'"
+    )
+    assert restated == [("w1", 16 * 1000 * GPU_HOUR, None, "policy.applied")]
+    set_card(ledger, HOUR, H100=500)
+    assert ledger.rows(NET)[1] == ("gpu_ms_weighted", (8 + 16 // 2 + 8) * 1000 * GPU_HOUR)
+    assert holds(ledger)
+
+
+def test_a_new_book_takes_over_the_cards_there_are(ledger: Ledger) -> None:
+    set_card(ledger, 0, H100=2000)
+    set_card(ledger, HOUR, B200=3000)
+    ledger.append(*run_of(0, HOUR, gpu_model="H100"))
+    assert ledger.rows("SELECT seq, type FROM ledger.journal WHERE book = 'alpha' ORDER BY seq LIMIT 3") == [
+        (1, "policy.applied"),
+        (2, "policy.applied"),
+        (3, "workload.submitted"),
+    ]
+    assert ledger.rows(NET)[1] == ("gpu_ms_weighted", 16 * 1000 * GPU_HOUR)
+
+
+facts = [
+    *run_of(0, 3 * HOUR, gpu_model="H100"),
+    *run_of(HOUR, 26 * HOUR, "w2", gpu_model="B200", klass="unallocated"),
+    told(2 * HOUR, Resized(cluster=CLUSTER, workload="w1", run="r1", gpus_milli=2000, hosts=["h1"])),
+    told(4 * HOUR, ended(), source="reconcile/x"),
+]
+cards = [
+    (0, {"H100": 2000}),
+    (HOUR, {"H100": 3000, "B200": 10}),
+    (HOUR, {"B200": 20}),
+    (30 * HOUR, {"H100": 1}),
+]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(order=st.permutations([*facts, "card", "card", "card", "card"]))
+def test_facts_and_cards_in_any_order_give_the_same_charges(ledger: Ledger, order: list[Event | str]) -> None:
+    """Law 3, with the cards in the order in which they were set."""
+    empty(ledger)
+    waiting = iter(cards)
+    for item in order:
+        if isinstance(item, str):
+            from_s, weights = next(waiting)
+            set_card(ledger, from_s, **weights)
+        else:
+            ledger.append(item)
+    h100 = 8 * 3000 + 2 * 3000 * 2 + 8 * 2000  # the first hour by the first card
+    assert dict(ledger.rows(NET)) == {"gpu_ms": (16 + 2 * 2) * GPU_HOUR, "gpu_ms_weighted": h100 * GPU_HOUR}
+    assert ledger.rows(
+        "SELECT sum(amount)::bigint FROM ledger.balances WHERE pot = 'unallocated' AND commodity = 'gpu_ms_weighted'"
+    ) == [(8 * 25 * 20 * GPU_HOUR,)]
+    assert holds(ledger)
 
 
 def test_of_one_moment_the_last_card_counts_and_both_are_kept(ledger: Ledger) -> None:
@@ -86,7 +143,7 @@ def test_of_one_moment_the_last_card_counts_and_both_are_kept(ledger: Ledger) ->
         card = queries.rate_card(reader)
         assert card.steps == {"H100": ((HOUR, 2500),), "B200": ((HOUR, 3000),)}
         versions = queries.policy_versions(reader, "rate_card")
-        assert [(at_s, v.weights) for at_s, v in versions] == [
+        assert [(at_s, v.weights) for _, at_s, v in versions] == [
             (HOUR, {"B200": 3000, "H100": 2000}),
             (HOUR, {"H100": 2500}),
         ]
@@ -112,19 +169,3 @@ def test_everything_comes_back_from_the_journal_under_its_card(ledger: Ledger) -
         rebuild(writer)
     assert ledger.rows(NET) == before
     assert holds(ledger)
-
-
-def test_setting_a_card_waits_for_charges_that_are_being_booked(ledger: Ledger) -> None:
-    """Else a charge could be computed under the card of a moment ago."""
-    ledger.append(*run_of(0, HOUR))
-    with ledger.engine.connect() as other, ThreadPoolExecutor(1) as pool:
-        with other.begin():
-            other.exec_driver_sql("SELECT 1 FROM ledger.books WHERE book = 'alpha' FOR UPDATE")
-            setting = pool.submit(set_card, ledger, 2 * HOUR, H100=1)
-            while not ledger.value(
-                "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'ExclusiveLock'"
-            ):
-                assert not setting.done()
-        setting.result(timeout=30)
-    with reading(ledger.engine) as reader:
-        assert queries.rate_card(reader).weight("H100", 2 * HOUR) == 1

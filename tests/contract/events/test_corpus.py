@@ -1,0 +1,42 @@
+"""Events as earlier versions wrote them, kept for ever: what was readable once stays readable (fault checklist 31).
+
+A file ``TYPE.v1.ndjson`` holds events of one type and version, the least and the most that they can say;
+``story.ndjson`` tells of a cluster over two days. Files are added, never changed: a new version of a type gets a
+file of its own, and the old one goes through the upcasters.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from gpuledger.events.envelope import data_json, decode
+from gpuledger.events.registry import names
+
+CORPUS = Path(__file__).with_name("corpus")
+FILES = sorted(path.name for path in CORPUS.glob("*.ndjson"))
+
+
+def test_every_type_is_in_the_corpus() -> None:
+    missing = sorted(set(names()) - {name.removesuffix(".v1.ndjson") for name in FILES})
+    assert not missing, f"add a file for each: {missing}"
+
+
+def test_the_corpus_is_frozen() -> None:
+    """A digest that differs says that history was rewritten to suit the code."""
+    listed = dict(reversed(line.split()) for line in (CORPUS / "SHA256SUMS").read_text().splitlines())
+    found = {name: hashlib.sha256((CORPUS / name).read_bytes()).hexdigest() for name in FILES}
+    assert found == listed
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_old_event_says_what_it_said(name: str) -> None:
+    for line in (CORPUS / name).read_bytes().splitlines():
+        said = json.loads(line)
+        event = decode(line)
+        assert (event.id, event.source) == (said["id"], said["source"])
+        assert name in (f"{event.name}.v1.ndjson", "story.ndjson")
+        assert event.extra == {}
+        assert json.loads(data_json(event.data)) == said["data"]
+        assert event.digest == hashlib.sha256(line).digest()
