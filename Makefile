@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Compiling every module costs a minute; Python compiles those it imports.
+# Compiling every module costs a minute; Python compiles those it imports, and keeps them unless it is told not to
+# (PYTHONDONTWRITEBYTECODE, as many container images have it): then it is cheaper to compile all of them once.
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-input --no-compile
 
 .DEFAULT_GOAL := help
@@ -32,6 +33,7 @@ $(VENV)/.%-installed: requirements/%.lock pyproject.toml | $(BIN)/pip
 	@echo "installing requirements/$*.lock into $(VENV) (once; a minute or two)" >&2
 	@$(PIP) --no-deps --require-hashes --requirement requirements/$*.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
+	@test -z "$$PYTHONDONTWRITEBYTECODE" || $(BIN)/python -m compileall -q -j 0 $(VENV)/lib || true
 	@touch $@
 
 # pip is what the venv module writes last, so a setup that was interrupted starts again.
