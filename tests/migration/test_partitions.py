@@ -174,3 +174,11 @@ def test_models_ignore_partitions_and_see_strangers(ledger: Ledger) -> None:
         connection.exec_driver_sql("ALTER TABLE ledger.journal DETACH PARTITION ledger.journal_2026_12")
     with pytest.raises(Exception, match="journal_2026_12"):
         migrate.check(ledger.url)
+
+
+@pytest.mark.parametrize("at", ["2027-06-01 BC", "infinity", "-infinity", "9999-01-01", None])
+def test_a_month_that_nothing_is_recorded_in_is_refused(database_url: str, at: str | None) -> None:
+    with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
+        connection.execute("SET ROLE gpuledger_writer")
+        with pytest.raises(psycopg.errors.RaiseException, match="nothing is recorded at"):
+            connection.execute("SELECT ledger.make_partitions(%s::timestamptz)", (at,))

@@ -33,7 +33,7 @@ def _run() -> int:
 
     from gpuledger.cli.app import app
     from gpuledger.cli.failure import FAILED, report, report_usage
-    from gpuledger.kernel.errors import GpuledgerError
+    from gpuledger.kernel.errors import GpuledgerError, Refused
 
     as_json = "--json" in sys.argv
     try:
@@ -51,6 +51,11 @@ def _run() -> int:
         # The reader went away (`| head`): not an error, and nothing more can be written.
         _write_nothing_more()
         status = 0
+    except UnicodeEncodeError as error:
+        status = report(
+            Refused(f"an argument is not UTF-8: {error}", hint="check the terminal's encoding"),
+            as_json=as_json,
+        )
     except OSError as error:
         # A full disk, say; what could not be written must not be tried once more at the end.
         _write_nothing_more()

@@ -23,7 +23,7 @@ app = typer.Typer(
     name="gpuledger",
     help="Budgets, fair shares and an append-only ledger of GPU time.",
     epilog="Exit status: 0 done, 1 failed, 2 bad usage or input, 3 a check found problems, 4 not found, "
-    "75 try again later, 130 interrupted.",
+    "75 try again later, 130 interrupted, 143 terminated.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

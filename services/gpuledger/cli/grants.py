@@ -109,8 +109,8 @@ def read_gpu_hours(text: str) -> int:
             else "no number"
         )
         raise Refused(f"GPU_HOURS: {text!r}: {said}", hint="such as 1200 or 0.5") from error
-    if not 0 < amount <= 2**53:
-        raise Refused(f"GPU_HOURS: {text!r} is not above zero, or is too much", hint="such as 1200 or 0.5")
+    if amount <= 0:
+        raise Refused(f"GPU_HOURS: {text!r} is not above zero", hint="such as 1200 or 0.5")
     return amount
 
 
@@ -151,7 +151,7 @@ def _execute(
         document["changes"] = [shown(command)]
         note(document["changes"][0])
         if not dry_run and agreed(1, yes=yes):
-            document["key"] = key or str(uuid.uuid4())
+            document["key"] = str(uuid.uuid4()) if key is None else key
             with writing(engine) as writer:
                 booked = execute(writer, command, key=document["key"], clock=clock, calendar=calendar)
                 open_periods(writer, command.cluster, clock=clock, calendar=calendar)

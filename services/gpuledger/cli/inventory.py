@@ -27,7 +27,7 @@ def apply(
     apply_file(
         path,
         inventory.read,
-        lambda reader, file, _at_s, _calendar: inventory.plan(reader, file),
+        lambda reader, file, at_s, _calendar: inventory.plan(reader, file, at_s),
         inventory.SOURCE,
         from_=from_,
         dry_run=dry_run,

@@ -53,9 +53,10 @@ def apply(
             if changes:
                 with writing(engine) as writer:
                     policies.set_weights(writer, file.rate_card, at_s, who(), clock=clock, calendar=calendar)
-                for cluster in clusters:
-                    with writing(engine) as writer:
-                        policies.bring_up_to_date(writer, cluster, clock=clock, calendar=calendar)
+            # Also without a change: an earlier call may have been killed between two books.
+            for cluster in clusters:
+                with writing(engine) as writer:
+                    policies.bring_up_to_date(writer, cluster, clock=clock, calendar=calendar)
             applied = True
     if as_json:
         print_json({"changes": changes, "restated_workloads": restated, "applied": applied})

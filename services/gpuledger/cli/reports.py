@@ -102,6 +102,9 @@ def balance(
     names = ("granted", "transferred", "charged", "held", "credited", "expired", "available", "unallocated")
     rows = [(name, f"{gpu_hours(getattr(found, name + '_gpu_ms')):,}") for name in names]
     print_table(["", ">GPU-hours"], rows, title=f"{found.account} on {found.cluster}, {found.period}")
+    if found.available_gpu_ms != found.own_available_gpu_ms:
+        own = gpu_hours(found.own_available_gpu_ms)
+        print(f"{own:,} GPU-hours are left of its own; the limit of {found.binding_account} binds")
 
 
 def layers(

@@ -79,8 +79,14 @@ _forms: dict[type[Fact], "_Form"] = {}
 
 
 def make(*, id: str, source: str, at_s: int, data: Fact) -> tuple[Event, bytes]:  # noqa: A002 - CloudEvents' own word
-    """Return a new event and its bytes as they go onto a stream."""
+    """Return a new event and its bytes as they go onto a stream.
+
+    Raises:
+        BadRecord: When a string holds U+0000, which no row of the ledger could ever be read with.
+    """
     value = encode(id=id, source=source, at_s=at_s, data=data)
+    if b"\\u0000" in value and _NULL.search(value):
+        raise BadRecord("a string holds the character U+0000", code="null-character", hint="take it out")
     return Event(id=id, source=source, at_s=at_s, data=data, digest=hashlib.sha256(value).digest()), value
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from gpuledger.ingest.yaml_file import Strict, read_yaml
+from gpuledger.ingest.yaml_file import ClusterName, Strict, Word, read_yaml
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.amounts import from_gpu_hours
 from gpuledger.kernel.calendar import Calendar
@@ -25,14 +25,14 @@ class Cluster(Strict):
     """What is installed; hosts of equal size."""
 
     gpus: Annotated[int, Field(ge=0, le=10_000_000)]
-    model: Annotated[str, Field(min_length=1)]
+    model: Word
     gpus_per_host: Annotated[int, Field(ge=1, le=10_000)] = 8
 
 
 class Grant(Strict):
     """GPU-time for a period."""
 
-    cluster: Annotated[str, Field(min_length=1)]
+    cluster: ClusterName
     period: Period
     gpu_hours: Annotated[str, Field(coerce_numbers_to_str=True, pattern=r"^\d{1,12}(\.\d{1,6})?$")]
     priority: int | None = None
@@ -59,7 +59,7 @@ class BudgetFile(Strict):
     """The whole file."""
 
     organisation: Organisation | None = None
-    clusters: dict[str, Cluster] = Field(default_factory=dict)
+    clusters: dict[ClusterName, Cluster] = Field(default_factory=dict)
     accounts: dict[str, Account] = Field(default_factory=dict)
 
 

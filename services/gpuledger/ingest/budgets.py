@@ -13,6 +13,7 @@ from gpuledger.ingest import inventory
 from gpuledger.ingest.budget_file import BudgetFile, Cluster
 from gpuledger.ingest.changes import Change
 from gpuledger.kernel.accounts import lineage, parent
+from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import Refused
@@ -37,7 +38,11 @@ def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar
     return [
         *_organisation(reader, file, by, default),
         *_accounts(reader, file, at_s, by),
-        *(change for name, cluster in file.clusters.items() for change in _hosts(reader, name, cluster)),
+        *(
+            change
+            for name, cluster in file.clusters.items()
+            for change in _hosts(reader, name, cluster, at_s)
+        ),
         *_grants(reader, file, by),
     ]
 
@@ -71,9 +76,9 @@ def _accounts(reader: Reader, file: BudgetFile, at_s: int, by: str) -> Iterator[
             yield Change(shown, (share_set,))
 
 
-def _hosts(reader: Reader, name: str, cluster: Cluster) -> Iterator[Change]:
+def _hosts(reader: Reader, name: str, cluster: Cluster, at_s: int) -> Iterator[Change]:
     wanted = inventory.even_hosts(name, cluster.gpus, cluster.model, cluster.gpus_per_host)
-    present = inventory.present(reader, name)
+    present = inventory.present(reader, name, at_s)
     facts: list[Fact] = [
         inventory.registered(name, host_name, installed)
         for host_name, installed in sorted(wanted.items())
@@ -98,8 +103,8 @@ def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
     inner = {parent(node) for node in known}
     for path, account in sorted(file.accounts.items()):
         for grant in account.grants:
-            key = (path, grant.cluster, grant.period)
-            more = grant.gpu_ms - granted.get(key, 0)
+            before = granted.get((path, grant.cluster, grant.period, path in inner), 0)
+            more = grant.gpu_ms - before
             if more < 0:
                 raise Refused(
                     f"accounts.{path}: the grant on {grant.cluster} for {grant.period} would shrink to"
@@ -114,6 +119,8 @@ def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
                 )  # fmt: skip
                 what = "limit" if path in inner else "grant"
                 shown = f"+ {what}    {path}  {grant.cluster} {grant.period}  {grant.gpu_hours} GPU-hours"
+                if before:
+                    shown += f" in all, {gpu_hours(more)} more"
                 yield Change(shown, (fact,))
 
 

@@ -12,7 +12,8 @@ from pydantic import Field, model_validator
 from gpuledger.database.engine import Reader
 from gpuledger.events import host
 from gpuledger.ingest.changes import Change
-from gpuledger.ingest.yaml_file import Strict, read_yaml
+from gpuledger.ingest.yaml_file import ClusterName, Strict, Word, read_yaml
+from gpuledger.kernel.clock import instant
 from gpuledger.ledger.copying import driver
 
 DOCS = "docs/inventory-file.md"
@@ -20,7 +21,6 @@ SOURCE = "gpuledger/inventory-file"
 
 Gpus = Annotated[int, Field(ge=0, le=10_000_000)]
 PerHost = Annotated[int, Field(ge=1, le=10_000)]
-Word = Annotated[str, Field(min_length=1, max_length=1024)]
 
 
 class Installed(NamedTuple):
@@ -67,7 +67,7 @@ class Cluster(Strict):
 class InventoryFile(Strict):
     """The whole file."""
 
-    clusters: dict[Word, Cluster] = Field(default_factory=dict)
+    clusters: dict[ClusterName, Cluster] = Field(default_factory=dict)
 
 
 def read(path: Path) -> InventoryFile:
@@ -87,20 +87,21 @@ def even_hosts(cluster: str, gpus: int, model: str, gpus_per_host: int) -> dict[
     return {f"{cluster}-{number:04d}": Installed(size, model) for number, size in enumerate(sizes, 1)}
 
 
-def plan(reader: Reader, file: InventoryFile) -> list[Change]:
-    """Return the commands that turn the ledger's inventory into the file's, a change a host."""
+def plan(reader: Reader, file: InventoryFile, at_s: int) -> list[Change]:
+    """Return the commands that turn the ledger's inventory of a moment into the file's, a change a host."""
     return [
         change
         for name, cluster in file.clusters.items()
-        for change in _hosts(name, cluster.by_host(name), present(reader, name))
+        for change in _hosts(name, cluster.by_host(name), present(reader, name, at_s))
     ]
 
 
-def present(reader: Reader, cluster: str) -> dict[str, Installed]:
-    """Return host -> what the ledger says is installed in it from now on."""
+def present(reader: Reader, cluster: str, at_s: int) -> dict[str, Installed]:
+    """Return host -> what the ledger says was installed in it at a moment."""
     rows = driver(reader).execute(
-        "SELECT host, gpus, gpu_model FROM ledger.hosts WHERE book = %s AND until_seq IS NULL AND to_at IS NULL",
-        (cluster,),
+        "SELECT host, gpus, gpu_model FROM ledger.hosts WHERE book = %(book)s AND until_seq IS NULL"
+        " AND from_at <= %(at)s AND (to_at IS NULL OR to_at > %(at)s)",
+        {"book": cluster, "at": instant(at_s)},
     )
     return {name: Installed(gpus, model) for name, gpus, model in rows}
 

@@ -6,11 +6,10 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuledger.database.engine import Reader
-from gpuledger.ingest.yaml_file import Strict, read_yaml
+from gpuledger.ingest.yaml_file import Strict, Word, read_yaml
 from gpuledger.ledger import policies
 
-Weight = Annotated[int, Field(ge=0, le=1_000_000)]
-Model = Annotated[str, Field(min_length=1, max_length=1024)]
+Weight = Annotated[int, Field(ge=0, le=100_000)]
 
 
 class PolicyFile(Strict):
@@ -20,7 +19,7 @@ class PolicyFile(Strict):
         rate_card: GPU model -> weight in per mille; models that are left out keep theirs.
     """
 
-    rate_card: dict[Model, Weight] = Field(default_factory=dict)
+    rate_card: dict[Word, Weight] = Field(default_factory=dict)
 
 
 def read(path: Path) -> PolicyFile:

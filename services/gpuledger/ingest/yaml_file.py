@@ -1,14 +1,22 @@
 """YAML files that people write, read strictly: an unknown key, or one that stands twice, is an error with its place."""
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpuledger.kernel.errors import NotFound, Refused
 
 Model = TypeVar("Model", bound=BaseModel)
+
+Word = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00-\x1f\x7f]+$")]
+"""A name: present, of a sane length, without control characters."""
+
+ClusterName = Annotated[
+    str, Field(min_length=1, max_length=1024, pattern=r"^[^~\x00-\x1f\x7f][^\x00-\x1f\x7f]*$")
+]
+"""A cluster; names that begin with ~ are the ledger's own."""
 
 
 class Strict(BaseModel):

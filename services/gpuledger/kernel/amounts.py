@@ -14,6 +14,9 @@ GPU_MS_PER_GPU_HOUR = 3_600_000
 WEIGHT_ONE = 1000
 """The weight, in per mille, of a GPU model without a rate card."""
 
+_DIGITS_MAX = 30
+"""Before and after the point."""
+
 _MILLIHOUR = Decimal("0.001")
 
 
@@ -30,6 +33,8 @@ def from_gpu_hours(hours: Decimal) -> int:
     """
     if not hours.is_finite():
         raise ValueError(f"{hours} is not a number of GPU-hours")
+    if abs(hours.adjusted()) > _DIGITS_MAX:  # as a fraction it would fill the memory
+        raise ValueError(f"{hours} GPU-hours is out of all bounds")
     # As a fraction: decimal arithmetic would round a long number onto a whole one.
     numerator, denominator = hours.as_integer_ratio()
     amount, rest = divmod(numerator * GPU_MS_PER_GPU_HOUR, denominator)

@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from psycopg import DataError
+
 from gpuledger.database.engine import Writer
 from gpuledger.events import budget, workload
 from gpuledger.events.envelope import ORG_BOOK, Event, data_json, make
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
+from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import charges, projections, queries, store
 from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Posted, Posting
@@ -140,8 +143,14 @@ class _Batch:
         for event, fact, digest in events:
             self._seal(event, fact, digest, now)
         store.make_partitions(self.writer, before, self.rows)
-        store.write_rows(self.writer, self.rows, self.postings)
-        store.add_to_balances(self.writer, self.book, (postings for _, postings in self.postings))
+        try:
+            store.write_rows(self.writer, self.rows, self.postings)
+            store.add_to_balances(self.writer, self.book, (postings for _, postings in self.postings))
+        except (DataError, OverflowError) as error:
+            raise Refused(
+                f"an amount of book {self.book!r} is larger than the ledger can hold: {error}",
+                hint="grant less, or set a smaller weight from the same moment: gpuledger policy-data list",
+            ) from error
         projections.write_histories(self.writer, self.book, self._histories())
         projections.write_others(self.writer, self.book, self.others)
         store.write_head(self.writer, self.head)

@@ -225,7 +225,7 @@ def _own(book: str, account: str, period: str, amounts: list[int]) -> Balance:
 def _open_remainder(
     reader: Reader | Writer, query: BalanceQuery, now_s: int, calendar: Calendar
 ) -> dict[tuple[str, str, str, str], int]:
-    cards = queries.rate_cards(reader)
+    cards = queries.rate_cards(reader, query.as_of)
     in_force, values = queries.in_force(reader, query.as_of)
     rows = driver(reader).execute(
         "SELECT book, account, class, gpus_milli, gpu_model, floor(extract(epoch FROM from_at))::bigint"

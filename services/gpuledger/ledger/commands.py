@@ -26,6 +26,11 @@ from gpuledger.ledger.copying import driver
 
 SOURCE = "gpuledger/commands"
 
+KEY_LENGTH_MAX = 200
+
+GPU_MS_MAX = 10**15
+"""The most that one order moves: 278 million GPU-hours. Sums of many stay within what a column holds."""
+
 Command = Granted | Transferred
 """What can be ordered so far."""
 
@@ -61,6 +66,7 @@ def execute(writer: Writer, command: Command, *, key: str, clock: Clock, calenda
         Refused: When the command asks for what cannot be.
     """
     book = book_of(command)
+    check_key(key)
     queries.require_cluster(writer, book)
     store.lock_book(writer, book)
     if (before := _booked_before(writer, book, key, command)) is not None:
@@ -72,6 +78,19 @@ def execute(writer: Writer, command: Command, *, key: str, clock: Clock, calenda
     return Booked(head.last_seq, head.last_recorded_at, repeated=False)
 
 
+def check_key(key: str) -> None:
+    """Refuse a key that cannot be kept.
+
+    Raises:
+        Refused: When it is empty, too long, or holds characters that do not print.
+    """
+    if not 0 < len(key) <= KEY_LENGTH_MAX or not key.isprintable():
+        raise Refused(
+            f"an idempotency key has 1 to {KEY_LENGTH_MAX} printable characters, not {len(key)}",
+            hint="use a UUID, or the number of the request",
+        )
+
+
 def check(connection: Reader | Writer, command: Command, *, now_s: int, calendar: Calendar) -> None:
     """Refuse a command that the book as it stands cannot take.
 
@@ -81,8 +100,12 @@ def check(connection: Reader | Writer, command: Command, *, now_s: int, calendar
     """
     queries.require_cluster(connection, command.cluster)
     calendar.period_bounds_s(command.period)
-    if command.gpu_ms == 0:
-        raise Refused("an amount of nothing moves nothing", hint="write GPU-hours above zero")
+    if not 0 < command.gpu_ms <= GPU_MS_MAX:
+        raise Refused(
+            f"{gpu_hours(command.gpu_ms)} GPU-hours: an amount of nothing moves nothing, and one order moves at most"
+            f" {gpu_hours(GPU_MS_MAX)}",
+            hint="write GPU-hours above zero and within that",
+        )
     if isinstance(command, Granted):
         _require(connection, command.account)
         if command.limit != queries.is_inner(connection, command.account):
@@ -129,7 +152,7 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
     row = (
         driver(writer)
         .execute(
-            "SELECT j.seq, j.recorded_at, j.type, j.body::text"
+            "SELECT j.seq, j.recorded_at, j.body::text"
             " FROM ledger.identities AS i JOIN ledger.journal AS j USING (book, seq)"
             " WHERE i.book = %s AND i.event_id = %s AND i.source = %s",
             (book, key, SOURCE),
@@ -138,13 +161,19 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
     )
     if row is None:
         return None
-    seq, recorded_at, _, body = row
-    if body != data_json(command).decode():
+    seq, recorded_at, body = row
+    if _said(body) != _said(data_json(command)):
         raise KeyReused(
             f"key {key!r} stands for another command of book {book!r}: {_told(body)}",
             hint="use a new key for a new command",
         )
     return Booked(seq, recorded_at, repeated=True)
+
+
+def _said(body: str | bytes) -> dict[str, Any]:
+    """Return what the caller said; who called, and what the account was at that moment, may differ in a retry."""
+    fields: dict[str, Any] = msgspec.json.decode(body)
+    return {name: value for name, value in fields.items() if name not in ("by", "limit")}
 
 
 def _told(body: str) -> str:

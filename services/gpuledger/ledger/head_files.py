@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,13 +97,15 @@ class HeadsFile:
         """
         size = os.fstat(self.descriptor).st_size - len(self.exports.rest)
         try:
-            os.ftruncate(self.descriptor, size)
+            if self.exports.rest:  # what a crash left; storage that only grows takes no truncation
+                os.ftruncate(self.descriptor, size)
             remaining = memoryview(lines(heads))
             while remaining:
                 remaining = remaining[os.write(self.descriptor, remaining) :]
             os.fsync(self.descriptor)
         except OSError as error:
-            os.ftruncate(self.descriptor, size)
+            with suppress(OSError):
+                os.ftruncate(self.descriptor, size)
             raise Unavailable(
                 f"{self.file} cannot be written: {error.strerror}",
                 hint="check the free space and the permissions, then export again",

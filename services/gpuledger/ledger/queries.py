@@ -1,6 +1,7 @@
 """Small reads: what books, accounts and clusters there are, and where each book stands."""
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
@@ -140,13 +141,14 @@ def require_account(reader: Reader | Writer, account: str) -> None:
     )
 
 
-def granted(reader: Reader | Writer) -> dict[tuple[str, str, str], int]:
-    """Return (account, cluster, period) -> all that was ever granted explicitly, limits included, in gpu_ms."""
+def granted(reader: Reader | Writer) -> dict[tuple[str, str, str, bool], int]:
+    """Return (account, cluster, period, whether as a limit) -> all that was ever granted explicitly, in gpu_ms."""
     rows = driver(reader).execute(
-        "SELECT body->>'account', book, body->>'period', sum((body->>'gpu_ms')::bigint)::bigint"
-        " FROM ledger.journal WHERE workload IS NULL AND type = 'budget.granted' GROUP BY 1, 2, 3"
+        "SELECT body->>'account', book, body->>'period', coalesce((body->>'limit')::boolean, false),"
+        " sum((body->>'gpu_ms')::bigint)::bigint"
+        " FROM ledger.journal WHERE workload IS NULL AND type = 'budget.granted' GROUP BY 1, 2, 3, 4"
     )
-    return {(account, book, period): amount for account, book, period, amount in rows}
+    return {(account, book, period, limit): amount for account, book, period, limit, amount in rows}
 
 
 def policy_versions(
@@ -166,24 +168,39 @@ def policy_versions(
     return found
 
 
-def policies_applied(connection: Reader | Writer, book: str | None = None) -> dict[str, list[Version]]:
-    """Return book -> the versions of the rate card that it has taken over, of all books unless one is named."""
+def policies_applied(
+    connection: Reader | Writer, book: str | None = None, vector: Mapping[str, int] | None = None
+) -> dict[str, list[Version]]:
+    """Return book -> the versions of the rate card that it has taken over.
+
+    Args:
+        connection: A transaction.
+        book: One book; all unless given.
+        vector: Book -> sequence to read up to; now unless given.
+    """
     rows = driver(connection).execute(
-        "SELECT book, effective_at, body::text FROM ledger.journal WHERE (%s::text IS NULL OR book = %s)"
+        "SELECT book, seq, effective_at, body::text FROM ledger.journal WHERE (%s::text IS NULL OR book = %s)"
         " AND workload IS NULL AND type = 'policy.applied'",
         (book, book),
     )
     found: dict[str, list[Version]] = {}
-    for name, effective_at, body in rows.fetchall():
+    for name, seq, effective_at, body in rows.fetchall():
+        if vector is not None and seq > vector.get(name, 0):
+            continue
         applied = decode_data("policy.applied", body)
         assert isinstance(applied, PolicyApplied)  # noqa: S101 - the query selected the type
         found.setdefault(name, []).append(Version(seconds(effective_at), applied.org_seq, applied.weights))
     return found
 
 
-def rate_cards(connection: Reader | Writer) -> dict[str, Rates]:
-    """Return book -> the rate card that its charges follow; books that follow none are absent."""
-    return {book: Rates.of(versions) for book, versions in policies_applied(connection).items()}
+def rate_cards(connection: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, Rates]:
+    """Return book -> the rate card that its charges followed at a recorded time, now unless given.
+
+    Books that followed none are absent.
+    """
+    vector = None if as_of is None else sequences(connection, as_of)
+    applied = policies_applied(connection, vector=vector)
+    return {book: Rates.of(versions) for book, versions in applied.items()}
 
 
 def rate_card(connection: Reader | Writer) -> Rates:

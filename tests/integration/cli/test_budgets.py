@@ -168,3 +168,22 @@ def test_a_file_that_does_not_fit_is_refused_with_the_place(
 def test_a_missing_file_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:
     ran = ledger("budget", "apply", tmp_path / "nothing.yaml", "--json")
     assert (ran.status, ran.problem["exit"]) == (2, 2)
+
+
+def test_a_limit_is_counted_apart_from_what_the_account_got_as_a_leaf(ledger: Ledger, tmp_path: Path) -> None:
+    def apply(text: str) -> list[str]:
+        path = tmp_path / "file.yaml"
+        path.write_text(text)
+        changes: list[str] = ledger.done("budget", "apply", path, "--from", "2026-03-01")["changes"]
+        return changes
+
+    apply(FILE)
+    grant = "{cluster: alpha, period: 2026-03, gpu_hours: %s}"
+    apply("accounts: {org/vision/child: {share: 1}}")
+    shown = apply(f"accounts: {{org/vision: {{share: 3, grants: [{grant % 7}]}}}}")
+    assert shown == ["+ limit    org/vision  alpha 2026-03  7 GPU-hours"]
+    more = apply(f"accounts: {{org/vision: {{share: 3, grants: [{grant % 9}]}}}}")
+    assert more == ["+ limit    org/vision  alpha 2026-03  9 GPU-hours in all, 2.000 more"]
+    apply(f"accounts: {{org/vision/child: {{share: 1, grants: [{grant % 100}]}}}}")
+    child = ledger.done("balance", "org/vision/child", "--cluster", "alpha", "--period", "2026-03")
+    assert (child["available_gpu_hours"], child["binding_account"]) == ("9.000", "org/vision")

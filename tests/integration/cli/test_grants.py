@@ -69,7 +69,15 @@ REFUSED = [
     (["grant", "org/speech", "-1"], 2, "No such option"),
     (["grant", "org/speech", "0"], 2, "not above zero"),
     (["grant", "org/speech", "NaN"], 2, "NaN"),
-    (["grant", "org/speech", "1e99"], 2, "too much"),
+    (["grant", "org/speech", "1e99"], 2, "out of all bounds"),
+    (["grant", "org/speech", "1e999999999"], 2, "out of all bounds"),
+    (["grant", "org/speech", "1e9"], 2, "one order moves at most"),
+    (
+        ["grant", "org/speech", "1", "--key", ""],
+        2,
+        "an idempotency key has 1 to 200 printable characters, not 0",
+    ),
+    (["grant", "org/speech", "1", "--key", "k" * 201], 2, "not 201"),
     (["grant", "org/speech", "0.00000001"], 2, "not a whole number of gpu_ms"),
     (["grant", "org/spech", "1"], 4, "account 'org/spech' does not exist"),
     (["transfer", "org/speech", "org/vision", "6"], 2, "has 5.000 GPU-hours left"),
@@ -93,3 +101,28 @@ def test_a_cluster_that_is_not_named_is_that_of_the_root(budgeted: Ledger) -> No
     assert ran.status == 4
     assert "cluster 'org' does not exist" in ran.err
     assert "alpha" in ran.err
+
+
+def test_an_order_stays_the_same_when_the_account_gets_children(budgeted: Ledger, tmp_path: Path) -> None:
+    first = budgeted.done("budget", "grant", "org/speech", "1", *WHERE, "--key", "k")
+    path = tmp_path / "more.yaml"
+    path.write_text("accounts: {org/speech/child: {share: 1}}")
+    budgeted.done("budget", "apply", path)
+    again = budgeted.done("budget", "grant", "org/speech", "1", *WHERE, "--key", "k")
+    assert (again["seq"], again["repeated"]) == (first["seq"], True)
+
+
+def test_people_read_whose_limit_binds(budgeted: Ledger) -> None:
+    budgeted.done("budget", "grant", "org", "3", *WHERE)
+    told = budgeted("balance", "org/speech", *WHERE).out
+    assert "5.000 GPU-hours are left of its own; the limit of org binds" in told
+
+
+def test_amounts_that_no_column_holds_are_refused(budgeted: Ledger) -> None:
+    for number in range(12):
+        ran = budgeted("budget", "grant", "org/speech", "270000000", *WHERE, "--key", f"k{number}")
+        if ran.status:
+            break
+    assert ran.status == 2
+    assert "larger than the ledger can hold" in ran.err
+    budgeted.checked_digest()

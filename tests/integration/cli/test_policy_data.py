@@ -5,6 +5,11 @@ from pathlib import Path
 import pytest
 from tests.commands.fixtures import Ledger
 
+from gpuledger.database.engine import make_engine, writing
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import SystemClock
+from gpuledger.ledger.policies import set_weights
+
 TRACE = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-01 00:00:00,3600.0,1,3600.0,vc\n"
 
 
@@ -71,3 +76,30 @@ def test_a_wrong_file_is_bad_usage(ledger: Ledger, card: Path, content: str, exp
 
 def test_a_missing_file_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:
     assert ledger("policy-data", "apply", tmp_path / "none").status == 2
+
+
+@pytest.mark.parametrize("name", ["h\\0", "h\\n", ""])
+def test_a_model_with_control_characters_is_refused_before_it_is_booked(
+    ledger: Ledger, card: Path, name: str
+) -> None:
+    card.write_text(f'rate_card: {{"{name}": 5}}')
+    ran = ledger("policy-data", "apply", card)
+    assert (ran.status, ran.out) == (2, "")
+    assert ledger.heads() == []
+
+
+def test_a_call_that_was_killed_between_two_books_is_made_good_by_the_next(
+    ledger: Ledger, card: Path, tmp_path: Path
+) -> None:
+    """What such a call leaves: the card in the organisation's book, and not yet in the cluster's."""
+    trace = tmp_path / "t.csv"
+    trace.write_text(TRACE)
+    ledger.done("import", "philly", trace)
+    engine = make_engine(ledger.url)
+    with writing(engine) as writer:
+        set_weights(writer, {"b200": 2500}, 0, "ada", clock=SystemClock(), calendar=Calendar())
+    engine.dispose()
+    applied = "SELECT count(*) FROM ledger.journal WHERE book = 'philly' AND type = 'policy.applied'"
+    assert ledger.rows(applied) == [(0,)]
+    assert ledger("policy-data", "apply", card, "--from", "0").out == "nothing to change\n"
+    assert ledger.rows(applied) == [(1,)]

@@ -23,11 +23,11 @@ clusters:
 """
 
 
-def planned(engine: sa.Engine, tmp_path: Path, text: str) -> list[Change]:
+def planned(engine: sa.Engine, tmp_path: Path, text: str, at_s: int = 0) -> list[Change]:
     path = tmp_path / "inventory.yaml"
     path.write_text(text)
     with reading(engine) as reader:
-        return inventory.plan(reader, inventory.read(path))
+        return inventory.plan(reader, inventory.read(path), at_s)
 
 
 def test_a_new_ledger_gets_every_host(engine: sa.Engine, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_hosts_that_changed_or_are_left_out_and_clusters_that_are_not_named(
 ) -> None:
     apply(intake, planned(intake.engine, tmp_path, FILE), 0, inventory.SOURCE)
     later = "clusters: {alpha: {hosts: [{name: a1, gpus: 8, model: h200}, {name: a3, gpus: 1, model: h100}]}}"
-    changes = planned(intake.engine, tmp_path, later)
+    changes = planned(intake.engine, tmp_path, later, 3600)
     assert [change.shown for change in changes] == [
         "~ host     alpha a1  8 x h100 -> 8 x h200",
         "- host     alpha a2  4 x h100",
@@ -82,6 +82,8 @@ def test_hosts_that_changed_or_are_left_out_and_clusters_that_are_not_named(
         ),
         ("clusters: {a: {hosts: [{name: h, gpus: 0, model: m}]}}", r"clusters\.a\.hosts\.0\.gpus"),
         ("clusters: {a: {hosts: [{name: h, gpus: 1, model: m, color: red}]}}", "color: Extra inputs"),
+        ("clusters: {~org: {gpus: 1, model: m}}", r"clusters\.~org\.\[key\]"),
+        ('clusters: {a: {hosts: [{name: "h\\0", gpus: 1, model: m}]}}', r"clusters\.a\.hosts\.0\.name"),
         ("clusters: {'': {gpus: 1, model: m}}", r"clusters\.\.\[key\]"),
     ],
 )
@@ -99,3 +101,10 @@ def test_the_last_of_even_hosts_holds_what_is_left() -> None:
     }
     assert even_hosts("c", 8, "m", 4).keys() == {"c-0001", "c-0002"}
     assert even_hosts("c", 0, "m", 4) == {}
+
+
+def test_what_was_installed_earlier_can_be_told_later(intake: Intake, tmp_path: Path) -> None:
+    apply(intake, planned(intake.engine, tmp_path, FILE, 7200), 7200, inventory.SOURCE)
+    assert len(planned(intake.engine, tmp_path, FILE, 3600)) == 4
+    apply(intake, planned(intake.engine, tmp_path, FILE, 3600), 3600, inventory.SOURCE)
+    assert planned(intake.engine, tmp_path, FILE, 3600) == planned(intake.engine, tmp_path, FILE, 9999) == []

@@ -1,5 +1,7 @@
 """Rate cards: from a moment on, beside physical time; what is charged for time after it is restated."""
 
+import datetime as dt
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.integration.ledger.books import (
@@ -20,6 +22,7 @@ from gpuledger.events.budget import AccountCreated
 from gpuledger.events.envelope import Event
 from gpuledger.events.workload import Resized
 from gpuledger.ledger import queries
+from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.periods import open_period
 from gpuledger.ledger.policies import bring_up_to_date, changed_weights, charged_after, set_weights
 from gpuledger.ledger.rebuild import check, rebuild
@@ -169,3 +172,20 @@ def test_everything_comes_back_from_the_journal_under_its_card(ledger: Ledger) -
         rebuild(writer)
     assert ledger.rows(NET) == before
     assert holds(ledger)
+
+
+def test_a_balance_as_of_before_a_card_does_not_know_it(ledger: Ledger) -> None:
+    """Law 6, with a run that goes on."""
+    ledger.append(told(0, AccountCreated(account="org/vision")))
+    ledger.append(told(0, started(gpu_model="H100", account="org/vision", user="ada")))
+    then = ledger.value("SELECT max(recorded_at) FROM ledger.journal")
+    ledger.clock.at += dt.timedelta(hours=1)
+
+    def charged() -> int:
+        query = BalanceQuery(CLUSTER, "1970-01", as_of=then)
+        with reading(ledger.engine) as reader:
+            return balance(reader, "org/vision", query, 2 * HOUR).charged_gpu_ms
+
+    before = charged()
+    set_card(ledger, 0, H100=5000)
+    assert charged() == before == 16 * GPU_HOUR

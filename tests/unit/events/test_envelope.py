@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuledger.events import envelope
+from gpuledger.events.budget import AccountCreated
 from gpuledger.events.telemetry import GpuSample, Sampled
 from gpuledger.events.workload import Ended, Started, Submitted
 from gpuledger.kernel.clock import instant
@@ -235,3 +236,10 @@ def test_a_flipped_byte_is_read_or_refused(data: st.DataObject) -> None:
     value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
     with suppress(BadRecord):
         envelope.decode(bytes(value))
+
+
+def test_a_fact_with_u0000_is_not_made_into_an_event() -> None:
+    """The database could keep it, and never read it again."""
+    with pytest.raises(BadRecord, match="U"):
+        envelope.make(id="1", source="s", at_s=0, data=AccountCreated(account="a\0b"))
+    assert envelope.make(id="1", source="s", at_s=0, data=AccountCreated(account="a\\u0000b"))

@@ -53,3 +53,9 @@ def test_hours_that_are_no_whole_gpu_ms_are_refused(hours: str) -> None:
 
 def test_people_see_one_decimal_and_thousands_apart() -> None:
     assert people_gpu_hours(3_521_082_502_800) == "978,078.5"
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "-1e99999", "1e31"])
+def test_a_number_out_of_all_bounds_is_refused_at_once(text: str) -> None:
+    with pytest.raises(ValueError, match="out of all bounds"):
+        from_gpu_hours(Decimal(text))

@@ -129,6 +129,10 @@ DECLARE
     part text;
     month timestamptz;
 BEGIN
+    -- Names do not tell 2027 from 2027 BC: a month that nothing is recorded in must not take the place of one.
+    IF at IS NULL OR at < '1970-01-01' OR at >= '3000-01-01' THEN
+        RAISE EXCEPTION 'nothing is recorded at %: refused', at USING HINT = 'check the clock';
+    END IF;
     FOR month, parent IN
         SELECT date_trunc('month', at) + make_interval(months => ahead), name
         FROM generate_series(0, 1) AS ahead, unnest(ARRAY['journal', 'postings']) AS name
