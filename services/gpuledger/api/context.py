@@ -1,6 +1,5 @@
 """What every route is given by the composition root."""
 
-import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +7,7 @@ import sqlalchemy as sa
 
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, seconds
+from gpuledger.kernel.clock import Clock, iso, seconds
 
 _SUFFIX = "_gpu_ms"
 
@@ -34,11 +33,6 @@ class Context:
     def as_of(self) -> str:
         """Return the present as the instant an answer speaks of."""
         return iso(self.clock.now())
-
-
-def iso(at: dt.datetime) -> str:
-    """Return an instant as ISO 8601 in UTC."""
-    return at.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
 
 
 def hours_of(row: dict[str, Any]) -> dict[str, str | None]:

@@ -1,11 +1,11 @@
-"""What ``budget apply`` and ``inventory apply`` share: read a file, show the difference, book it."""
+"""What the commands that apply a file share: read it, show the difference, book it, tell what became of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpuledger.cli.asking import agreed
-from gpuledger.cli.options import moment
+from gpuledger.cli.options import moment_or_now
 from gpuledger.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -37,19 +37,14 @@ def apply_file(
     from gpuledger.database.opening import open_database
     from gpuledger.ingest import changes as booking
     from gpuledger.ingest.intake import Intake
-    from gpuledger.kernel.clock import SystemClock, seconds
-    from gpuledger.kernel.errors import NotFound, Refused
+    from gpuledger.kernel.clock import SystemClock
     from gpuledger.ledger import queries
 
-    try:
-        file = read(path)
-    except NotFound as error:  # a missing file is bad usage, not a missing account
-        raise Refused(error.message, hint=error.hint) from error
+    file = read_file(path, read)
     config, clock = settings.load(), SystemClock()
     with open_database(config) as engine:
         with reading(engine) as reader:
-            at_s = moment(from_, "--from", queries.calendar(reader, config.calendar))
-            at_s = seconds(clock.now()) if at_s is None else at_s
+            at_s = moment_or_now(from_, "--from", queries.calendar(reader, config.calendar))
             changes = plan(reader, file, at_s, config.calendar)
         for change in changes:
             note(change.shown)
@@ -59,13 +54,27 @@ def apply_file(
             applied = True
     for cluster, periods in opened.items():
         note(f"{cluster}: opened {', '.join(periods)}")
+    tell([c.shown for c in changes], {"opened": opened}, applied=applied, as_json=as_json)
+
+
+def read_file(path: Path, read: Callable[[Path], File]) -> File:
+    """Read a file that a command names.
+
+    Raises:
+        Refused: When it is missing or wrong.
+    """
+    from gpuledger.kernel.errors import NotFound, Refused
+
+    try:
+        return read(path)
+    except NotFound as error:  # a missing file is bad usage, not a missing account
+        raise Refused(error.message, hint=error.hint) from error
+
+
+def tell(changes: Sequence[str], more: Mapping[str, Any], *, applied: bool, as_json: bool) -> None:
+    """Print what became of the changes; programs get ``more`` besides."""
     if as_json:
-        document: dict[str, Any] = {
-            "changes": [c.shown for c in changes],
-            "applied": applied,
-            "opened": opened,
-        }
-        print_json(document)
+        print_json({"changes": changes, **more, "applied": applied})
     elif not changes:
         print("nothing to change")
     else:

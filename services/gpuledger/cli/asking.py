@@ -15,7 +15,10 @@ def who() -> str:
 
 
 def agreed(changes: int, *, yes: bool) -> bool:
-    """Ask on a terminal; without one, applying is what the command was called for."""
-    if changes == 0 or yes or not sys.stdin.isatty():
-        return True
-    return typer.confirm(f"apply {changes} change{'s' if changes > 1 else ''}?", err=True)
+    """Ask whether to apply changes, if there are any."""
+    return changes == 0 or confirmed(f"apply {changes} change{'s' if changes > 1 else ''}?", yes=yes)
+
+
+def confirmed(question: str, *, yes: bool) -> bool:
+    """Ask on a terminal; without one, what the command was called for is what is wanted."""
+    return yes or not sys.stdin.isatty() or typer.confirm(question, err=True)

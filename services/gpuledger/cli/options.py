@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import instant, seconds
+from gpuledger.kernel.clock import SystemClock, instant, seconds
 from gpuledger.kernel.errors import Refused
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
@@ -47,6 +47,16 @@ def moment(text: str | None, option: str, calendar: Calendar) -> int | None:
     if given.tzinfo is None:
         raise Refused(f"{option}: {text!r} has no zone", hint="add Z for UTC, or an offset such as +08:00")
     return seconds(given.astimezone(dt.UTC))
+
+
+def moment_or_now(text: str | None, option: str, calendar: Calendar) -> int:
+    """Read an instant as ``moment`` does; the present unless given.
+
+    Raises:
+        Refused: As ``moment``.
+    """
+    at_s = moment(text, option, calendar)
+    return seconds(SystemClock().now()) if at_s is None else at_s
 
 
 def window(from_: str | None, to: str | None, calendar: Calendar) -> tuple[int | None, int | None]:

@@ -18,6 +18,7 @@ def list_(cluster: Cluster = None, as_json: Json = False) -> None:
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.amounts import gpu_hours, people_gpu_hours
+    from gpuledger.kernel.clock import iso
     from gpuledger.ledger import periods, queries
 
     with open_database(settings.load()) as engine, reading(engine) as reader:
@@ -27,7 +28,7 @@ def list_(cluster: Cluster = None, as_json: Json = False) -> None:
         rows = [
             {
                 **p._asdict(),
-                "opened_at": p.opened_at and p.opened_at.isoformat().replace("+00:00", "Z"),
+                "opened_at": p.opened_at and iso(p.opened_at),
                 "granted_gpu_hours": str(gpu_hours(p.granted_gpu_ms)),
             }
             for p in found

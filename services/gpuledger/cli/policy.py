@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuledger.cli.options import Cluster, Json, moment
+from gpuledger.cli.options import Cluster, Json, moment_or_now
 from gpuledger.cli.output import print_json, print_table
 
 SHOWN_MAX = 10
@@ -25,7 +25,7 @@ def cycle(
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.ingest.relay import relay
-    from gpuledger.kernel.clock import SystemClock, seconds
+    from gpuledger.kernel.clock import SystemClock
     from gpuledger.kernel.errors import Refused
     from gpuledger.ledger import queries
     from gpuledger.policy.service import issue_cycle
@@ -40,8 +40,7 @@ def cycle(
             if len(known) != 1:
                 raise Refused("--cluster: name one", hint=f"known clusters: {', '.join(known) or 'none yet'}")
             cluster = known[0]
-        at_s = moment(at, "--at", calendar)
-        at_s = seconds(clock.now()) if at_s is None else at_s
+        at_s = moment_or_now(at, "--at", calendar)
         record = issue_cycle(engine, cluster, at_s=at_s, clock=clock, calendar=calendar, dry_run=dry_run)
         if not dry_run:
             relay(engine, open_broker(config), clock)

@@ -1,13 +1,13 @@
 """``gpuledger policy-data``: what rules are in force, and from when."""
 
-import datetime as dt
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from gpuledger.cli.applying import read_file, tell
 from gpuledger.cli.asking import agreed, who
-from gpuledger.cli.options import From, Json, moment
+from gpuledger.cli.options import From, Json, moment_or_now
 from gpuledger.cli.output import note, print_json, print_table
 
 app = typer.Typer(help="Policy data: the rate card, with versions.", no_args_is_help=True)
@@ -28,20 +28,15 @@ def apply(
     from gpuledger.database.engine import reading, writing
     from gpuledger.database.opening import open_database
     from gpuledger.ingest import policy_file
-    from gpuledger.kernel.clock import SystemClock, seconds
-    from gpuledger.kernel.errors import NotFound, Refused
+    from gpuledger.kernel.clock import SystemClock
     from gpuledger.ledger import policies, queries
 
-    try:
-        file = policy_file.read(path)
-    except NotFound as error:  # a missing file is bad usage, not a missing account
-        raise Refused(error.message, hint=error.hint) from error
+    file = read_file(path, policy_file.read)
     config, clock, applied = settings.load(), SystemClock(), False
     with open_database(config) as engine:
         with reading(engine) as reader:
             calendar = queries.calendar(reader, config.calendar)
-            at_s = moment(from_, "--from", calendar)
-            at_s = seconds(clock.now()) if at_s is None else at_s
+            at_s = moment_or_now(from_, "--from", calendar)
             changes = policy_file.plan(reader, file, at_s)
             restated = policies.charged_after(reader, at_s) if changes else 0
             clusters = queries.clusters(reader)
@@ -58,12 +53,7 @@ def apply(
                 with writing(engine) as writer:
                     policies.bring_up_to_date(writer, cluster, clock=clock, calendar=calendar)
             applied = True
-    if as_json:
-        print_json({"changes": changes, "restated_workloads": restated, "applied": applied})
-    elif not changes:
-        print("nothing to change")
-    else:
-        print(f"{len(changes)} changes {'applied' if applied else 'not applied'}")
+    tell(changes, {"restated_workloads": restated}, applied=applied, as_json=as_json)
 
 
 @app.command("list")
@@ -75,24 +65,23 @@ def list_(
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
-    from gpuledger.kernel.clock import SystemClock, instant, seconds
+    from gpuledger.kernel.clock import instant, iso
     from gpuledger.ledger import queries
     from gpuledger.ledger.rates import RATE_CARD
 
     config = settings.load()
     with open_database(config) as engine, reading(engine) as reader:
         calendar = queries.calendar(reader, config.calendar)
-        at_s = moment(at, "--at", calendar)
-        at_s = seconds(SystemClock().now()) if at_s is None else at_s
+        at_s = moment_or_now(at, "--at", calendar)
         card, versions = queries.rate_card(reader), queries.policy_versions(reader, RATE_CARD)
     in_force = {model: card.weight(model, at_s) for model in sorted(card.steps)}
     if as_json:
         document: dict[str, Any] = {
-            "at": _told(instant(at_s)),
+            "at": iso(instant(at_s)),
             "organisation": {"timezone": calendar.timezone, "period": "month"},
             "rate_card": in_force,
             "versions": [
-                {"policy": v.policy, "from": _told(instant(from_s)), "weights": v.weights, "by": v.by}
+                {"policy": v.policy, "from": iso(instant(from_s)), "weights": v.weights, "by": v.by}
                 for _, from_s, v in versions
             ],
         }
@@ -102,12 +91,8 @@ def list_(
     print_table(
         ["GPU model", ">weight (per mille)"],
         list(in_force.items()),
-        title=f"rate card at {_told(instant(at_s))}",
+        title=f"rate card at {iso(instant(at_s))}",
     )
     for _, from_s, version in versions:
         weights = ", ".join(f"{model} {weight}" for model, weight in (version.weights or {}).items())
-        print(f"from {_told(instant(from_s))} by {version.by}: {weights}")
-
-
-def _told(at: dt.datetime) -> str:
-    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+        print(f"from {iso(instant(from_s))} by {version.by}: {weights}")

@@ -1,11 +1,11 @@
 """``gpuledger user``."""
 
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from gpuledger.cli.asking import confirmed
 from gpuledger.cli.options import Json
 from gpuledger.cli.output import note, print_json
 
@@ -38,7 +38,7 @@ def erase(
             note(
                 f"  kept: {found.dead_letters} dead letters in which {name!r} occurs; see gpuledger dlq list"
             )
-        erased = not dry_run and _agreed(name, yes=yes)
+        erased = not dry_run and confirmed(f"erase {name!r}? This cannot be undone", yes=yes)
         if erased:
             with writing(engine) as writer:
                 found = erasure.erase(writer, name)
@@ -46,10 +46,3 @@ def erase(
         print_json({"name": name, **asdict(found), "erased": erased})
     else:
         print("erased" if erased else "nothing erased")
-
-
-def _agreed(name: str, *, yes: bool) -> bool:
-    """Ask on a terminal; without one, erasing is what the command was called for."""
-    if yes or not sys.stdin.isatty():
-        return True
-    return typer.confirm(f"erase {name!r}? This cannot be undone", err=True)

@@ -12,9 +12,10 @@ from typing import Any, Protocol
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events.envelope import Event, book_of, key_of
 from gpuledger.events.telemetry import Sampled
+from gpuledger.ingest import telemetry
 from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter, put
 from gpuledger.ingest.intake import Intake, Taken
-from gpuledger.ledger.copying import driver
+from gpuledger.ledger.store import known_identities
 from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Source, Translated
 from gpuledger.streams.protocol import Broker, Message
 from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY, Topic
@@ -97,13 +98,14 @@ class BrokerSink:
     def _known(self, events: Sequence[Event]) -> set[tuple[str, str]]:
         known: set[tuple[str, str]] = set()
         with reading(self.intake.engine) as reader:
-            for table, is_telemetry in (("ledger.identities", False), ("telemetry.samples", True)):
-                own = [e for e in events if isinstance(e.data, Sampled) is is_telemetry]
-                rows = driver(reader).execute(
-                    f"SELECT source, event_id FROM {table} WHERE book = ANY(%s) AND event_id = ANY(%s)",
-                    (sorted({book_of(e.data) for e in own}), [e.id for e in own]),
-                )
-                known.update(rows.fetchall())
+            samples = [e for e in events if isinstance(e.data, Sampled)]
+            known.update(telemetry.counted(reader, samples))
+            others: dict[str, list[str]] = {}
+            for event in events:
+                if not isinstance(event.data, Sampled):
+                    others.setdefault(book_of(event.data), []).append(event.id)
+            for book, ids in others.items():
+                known.update((source, id_) for id_, source, _ in known_identities(reader, book, ids))
         return known
 
 

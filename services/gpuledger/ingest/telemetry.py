@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from gpuledger.database.engine import Writer
-from gpuledger.events.envelope import Event
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.envelope import Event, book_of
 from gpuledger.events.telemetry import GpuSample, Sampled
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
@@ -37,6 +37,15 @@ def check(fact: Sampled) -> None:
                     code="out-of-bounds",
                     hint="leave out what was not measured; sentinels are not values",
                 )
+
+
+def counted(reader: Reader, events: Sequence[Event]) -> set[tuple[str, str]]:
+    """Return (source, id) of the samples that were counted before."""
+    rows = driver(reader).execute(
+        "SELECT source, event_id FROM telemetry.samples WHERE book = ANY(%s) AND event_id = ANY(%s)",
+        (sorted({book_of(event.data) for event in events}), [event.id for event in events]),
+    )
+    return set(rows.fetchall())
 
 
 def count(writer: Writer, book: str, events: Sequence[Event]) -> list[tuple[str, str]]:

@@ -41,4 +41,9 @@ def instant(at_s: int) -> dt.datetime:
     return dt.datetime.fromtimestamp(at_s, dt.UTC)
 
 
+def iso(at: dt.datetime) -> str:
+    """Return an instant as ISO 8601 in UTC."""
+    return at.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
+
+
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

@@ -85,7 +85,7 @@ def append(
     head = store.lock_book(writer, book)
     keys = user_keys(writer, events)
     fresh = _without_repeats(writer, book, [(event, *pseudonymous(event, keys)) for event in events], result)
-    versions = [] if book == ORG_BOOK else queries.policies_applied(writer, book).get(book, [])
+    versions = queries.policies_applied(writer, book).get(book, [])
     taken_over = [] if book == ORG_BOOK else _taken_over(writer, book, versions)
     if fresh or taken_over:
         head = _Batch(writer, book, head, calendar, versions).run([*taken_over, *fresh], clock.now())

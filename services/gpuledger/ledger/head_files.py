@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gpuledger.kernel.errors import Refused, Unavailable
 from gpuledger.ledger.heads import ExportedHead, Exports, lines, parse
+from gpuledger.streams.appending import sync_folder
 
 FILE_NAME = "heads.jsonl"
 """The file in a Git folder."""
@@ -65,7 +66,7 @@ def opened(path: Path) -> Iterator["HeadsFile"]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if created:
-            _sync_folder(file.parent)
+            sync_folder(file.parent)
         with os.fdopen(os.dup(descriptor), "rb") as content:
             exports = parse(content.read(), str(file))
         yield HeadsFile(file, folder, descriptor, exports)
@@ -173,11 +174,3 @@ def _git(folder: Path, *arguments: str) -> str:
             hint=f"the heads are in {FILE_NAME}; mend the repository and export again to commit them",
         )
     return ran.stdout.strip()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,7 +17,7 @@ from gpuledger.database.engine import Reader
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import instant, seconds
+from gpuledger.kernel.clock import instant, iso, seconds
 from gpuledger.ledger import queries
 from gpuledger.ledger.copying import driver
 
@@ -96,7 +96,7 @@ class UsageReport:
             "total_gpu_hours": str(gpu_hours(self.total_gpu_ms)),
             "provisional_gpu_ms": self.provisional_gpu_ms,
             "estimated_gpu_ms": self.estimated_gpu_ms,
-            "as_of": self.as_of.isoformat().replace("+00:00", "Z"),
+            "as_of": iso(self.as_of),
         }
 
 

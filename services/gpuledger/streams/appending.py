@@ -102,3 +102,12 @@ class LineAppender:
             f"{self._path} cannot be written: {error.strerror}",
             hint="check the free space and the permissions of the folder, and who holds the file locked",
         )
+
+
+def sync_folder(folder: Path) -> None:
+    """Return when the names in a folder are on the disk: a new file is not there before its name is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

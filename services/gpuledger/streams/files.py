@@ -4,7 +4,6 @@ A topic is a folder, a partition the file ``<topic>/<partition>.ndjson`` in it, 
 its position the number of that line, counted from 0. Files are only ever appended to.
 """
 
-import os
 import shutil
 import tempfile
 import time
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpuledger.kernel.errors import NotFound, Refused, Unavailable
-from gpuledger.streams.appending import LineAppender
+from gpuledger.streams.appending import LineAppender, sync_folder
 from gpuledger.streams.limits import check_size
 from gpuledger.streams.lines import LOST_HINT, LineReader
 from gpuledger.streams.protocol import Message, PositionLost, Record
@@ -88,9 +87,9 @@ class FileBroker:
             draft.chmod(0o750)
             for partition in range(self._partitions):
                 (draft / f"{partition}{SUFFIX}").touch(mode=0o640)
-            _sync_folder(draft)
+            sync_folder(draft)
             draft.rename(self._folder / topic)
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
         except OSError:
             shutil.rmtree(draft, ignore_errors=True)
             # Another process may have been faster, which is just as good.
@@ -243,11 +242,3 @@ def _check(topic: Topic, message: Message) -> None:
             hint="encode values as one line; JSON without indentation is one",
         )
     check_size(topic, message)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,10 +2,10 @@
 
 import datetime as dt
 
-from gpuledger.api.context import Context, hours_of, iso
+from gpuledger.api.context import Context, hours_of
 from gpuledger.database.engine import make_engine
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import FixedClock
+from gpuledger.kernel.clock import FixedClock, iso
 
 
 def test_hours_stand_beside_amounts_and_unknown_stays_unknown() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 from fastapi import APIRouter
 
 from gpuledger.api.answers import Books, Clusters
-from gpuledger.api.context import Context, iso
+from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
+from gpuledger.kernel.clock import iso
 from gpuledger.ledger import queries
 from gpuledger.warehouse import reads
 

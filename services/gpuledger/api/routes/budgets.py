@@ -6,10 +6,10 @@ from fastapi import APIRouter
 
 from gpuledger.api import parameters
 from gpuledger.api.answers import BudgetVersusActual
-from gpuledger.api.context import Context, hours_of, iso
+from gpuledger.api.context import Context, hours_of
 from gpuledger.api.routes.layers import READING
 from gpuledger.database.engine import reading
-from gpuledger.kernel.clock import instant
+from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.warehouse import reads

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Query
 
 from gpuledger.api import parameters
 from gpuledger.api.answers import Layers
-from gpuledger.api.context import Context, hours_of, iso
+from gpuledger.api.context import Context, hours_of
 from gpuledger.database.engine import reading
-from gpuledger.kernel.clock import instant
+from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger import queries
 from gpuledger.warehouse import reads
 from gpuledger.warehouse.reads import LayersBy, LayersQuery
