@@ -1,6 +1,6 @@
 """Facts about the organisation: accounts, shares, grants, periods, and what the policy issued."""
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -68,6 +68,22 @@ class ShareSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str
 
 
+class OverdraftSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What happens when the account has spent its budget, from the event's time on.
+
+    Args:
+        account: A leaf, or an inner node: then its limit binds all below it.
+        overdraft: ``soft``: charges go on; ``hard``: an allocated start needs a hold that fits.
+        reason: Why.
+        by: Who set it.
+    """
+
+    account: Name
+    overdraft: Literal["soft", "hard"]
+    reason: str
+    by: str
+
+
 class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """GPU-time was given to an account for a period and cluster.
 
@@ -113,6 +129,30 @@ class Transferred(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     gpu_ms: Positive
     reason: str
     by: str
+
+
+class AdjustmentPosted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody corrected what no fact can correct; the movement is that of the code it corrects.
+
+    Args:
+        account: The leaf whose balance moves.
+        cluster: The cluster whose time it is.
+        period: The budget period that the correction belongs to.
+        code: The movement that it corrects: grant, charge, credit or unallocated.
+        gpu_ms: The amount, in weighted milli-GPU-seconds; below zero it takes back.
+        reason: Why.
+        by: Who ordered it.
+        corrects_seq: The row of the book that it corrects, where there is one.
+    """
+
+    account: Name
+    cluster: Name
+    period: str
+    code: Literal["grant", "charge", "credit", "unallocated"]
+    gpu_ms: Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+    reason: str
+    by: str
+    corrects_seq: Positive | None = None
 
 
 class PeriodGrant(msgspec.Struct, frozen=True, kw_only=True):

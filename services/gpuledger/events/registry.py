@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gpuledger.events import budget, host, telemetry, workload
+from gpuledger.events import budget, closing, decision, host, incident, telemetry, workload
 
 Fact = msgspec.Struct
 """Any of the classes below."""
@@ -14,6 +14,8 @@ _FACTS: dict[str, type[Fact]] = {
     "workload.suspended": workload.Suspended,
     "workload.resumed": workload.Resumed,
     "workload.class_changed": workload.ClassChanged,
+    "workload.ready": workload.Ready,
+    "workload.checkpointed": workload.Checkpointed,
     "workload.preempted": workload.Preempted,
     "workload.requeued": workload.Requeued,
     "workload.ended": workload.Ended,
@@ -21,13 +23,25 @@ _FACTS: dict[str, type[Fact]] = {
     "host.state_changed": host.StateChanged,
     "host.retired": host.Retired,
     "telemetry.sampled": telemetry.Sampled,
+    "telemetry.sealed": telemetry.Sealed,
     "account.created": budget.AccountCreated,
     "policy.changed": budget.PolicyChanged,
     "policy.applied": budget.PolicyApplied,
     "budget.share_set": budget.ShareSet,
+    "budget.overdraft_set": budget.OverdraftSet,
     "budget.granted": budget.Granted,
     "budget.transferred": budget.Transferred,
+    "adjustment.posted": budget.AdjustmentPosted,
     "period.opened": budget.PeriodOpened,
+    "period.closing": closing.PeriodClosing,
+    "period.closed": closing.PeriodClosed,
+    "period.reopened": closing.PeriodReopened,
+    "ledger.ticked": closing.LedgerTicked,
+    "ledger.settled": closing.LedgerSettled,
+    "decision.made": decision.DecisionMade,
+    "incident.found": incident.IncidentFound,
+    "credit.granted": incident.CreditGranted,
+    "credit.reversed": incident.CreditReversed,
     "allocation.issued": budget.AllocationIssued,
 }
 _NAMES = {fact: name for name, fact in _FACTS.items()}

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import msgspec
 
-from gpuledger.events.fields import Name, Percent, Positive, is_storable
+from gpuledger.events.fields import Count, Name, Percent, Positive, is_storable
 
 
 class XidSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,3 +65,35 @@ class Sampled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     host: Name
     interval_s: Positive
     gpus: list[GpuSample]
+
+
+class SealedRung(msgspec.Struct, frozen=True, kw_only=True):
+    """The sums of one rung of the utilisation ladder over an hour.
+
+    Args:
+        rung: gpu_util, gr_engine_active, sm_active or tensor_active.
+        sampled_gpu_ms: GPU-time that was sampled.
+        used_gpu_upms: Its use, in gpu_ms times parts per million.
+    """
+
+    rung: str
+    sampled_gpu_ms: Count
+    used_gpu_upms: Count
+
+
+class Sealed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of one hour's samples of a cluster, as evidence in its book; the event's time is the hour's end.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        gpus: Devices with samples in the hour.
+        assigned_gpu_ms: GPU-time that runs held in the hour, as known when it was sealed.
+        rungs: Sums of samples taken while a run held the device, by rung.
+        digest: SHA-256, in hex, over the hour's buckets in a canonical order.
+    """
+
+    cluster: Name
+    gpus: Count
+    assigned_gpu_ms: Count
+    rungs: list[SealedRung]
+    digest: str

@@ -95,6 +95,14 @@ class Resumed(RunFact, frozen=True, kw_only=True, omit_defaults=True):
     """The run goes on after a suspension."""
 
 
+class Ready(RunFact, frozen=True, kw_only=True, omit_defaults=True):
+    """The run has loaded what it needs and begins its work."""
+
+
+class Checkpointed(RunFact, frozen=True, kw_only=True, omit_defaults=True):
+    """The run's work up to now would survive its end."""
+
+
 class ClassChanged(RunFact, frozen=True, kw_only=True, omit_defaults=True):
     """The run is of another class from now on (key ``class``)."""
 

@@ -1,0 +1,77 @@
+"""The book's own clock and the life of its periods: ticks, settlements, closing, closed, reopened."""
+
+import msgspec
+
+from gpuledger.events.fields import Count, Name, Positive
+
+
+class LedgerTicked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The book's clock stands at the event's time: open runs are charged up to there, and what lapsed expires.
+
+    Args:
+        cluster: The cluster, which is also the book.
+    """
+
+    cluster: Name
+
+
+class LedgerSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Carries the expiry and rollover that follow anew from what the book learned up to a row.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        after_seq: The newest row before it.
+    """
+
+    cluster: Name
+    after_seq: Positive
+
+
+class PeriodClosing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """From here on nothing is booked into the period: the rows before this one are what its close is made of.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        period: The budget period.
+        version: 1 for the first close of the period, one more after each reopening.
+        by: Who closes it.
+    """
+
+    cluster: Name
+    period: str
+    version: Positive
+    by: str
+
+
+class PeriodClosed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The period is settled: what was left expired or went on into the next one.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        period: The budget period.
+        version: That of its closing.
+        closing_seq: The row that fixed what the close is made of.
+    """
+
+    cluster: Name
+    period: str
+    version: Positive
+    closing_seq: Count
+
+
+class PeriodReopened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A closed period takes bookings again.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        period: The budget period.
+        version: That of the close that no longer holds.
+        by: Who reopened it.
+        reason: Why.
+    """
+
+    cluster: Name
+    period: str
+    version: Positive
+    by: str
+    reason: str
