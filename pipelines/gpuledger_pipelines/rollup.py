@@ -173,7 +173,7 @@ def _spans(connection: "sa.Connection", now_s: int) -> dict[str, tuple[int, int]
     rows = connection.execute(
         sa.text(
             "SELECT cluster, floor(extract(epoch FROM min(from_at)))::bigint,"
-            " max(least(coalesce(ceil(extract(epoch FROM to_at))::bigint, :now_s), :now_s))"
+            " max(least(coalesce(ceil(extract(epoch FROM until_at))::bigint, :now_s), :now_s))"
             " FROM ledger_read.segments WHERE from_at < to_timestamp(:now_s) GROUP BY 1 ORDER BY 1"
         ),
         {"now_s": now_s},

@@ -25,11 +25,17 @@ _AGAINST_SEGMENTS = """
     FROM (
         SELECT account, sum(amount) AS gpu_ms FROM ledger_read.balances
         WHERE cluster = :cluster AND commodity = 'gpu_ms' AND pot IN ('spent', 'unallocated')
+          AND code IN ('charge', 'unallocated')
         GROUP BY 1
     ) AS booked
     FULL JOIN (
-        SELECT account, sum(gpus_milli * floor(extract(epoch FROM to_at - from_at))::bigint) AS gpu_ms
-        FROM ledger_read.segments WHERE cluster = :cluster AND to_at IS NOT NULL AND gpus_milli > 0
+        -- Open runs are booked up to the newest tick.
+        SELECT account, sum(gpus_milli * floor(extract(epoch FROM upto.upto_at - from_at))::bigint) AS gpu_ms
+        FROM ledger_read.segments AS segment
+        JOIN ledger_read.books AS book ON book.book = segment.cluster
+        CROSS JOIN LATERAL (SELECT coalesce(to_at, least(ticked_at, until_at)) AS upto_at) AS upto
+        WHERE cluster = :cluster AND gpus_milli > 0 AND upto.upto_at > from_at
+          AND (to_at IS NOT NULL OR ticked_at IS NOT NULL)
         GROUP BY 1
     ) AS held USING (account)
     WHERE coalesce(booked.gpu_ms, 0) <> coalesce(held.gpu_ms, 0)

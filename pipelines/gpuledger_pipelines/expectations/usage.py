@@ -18,11 +18,11 @@ _AGAINST_SEGMENTS = """
     FROM (SELECT account, class, sum(gpu_ms) AS booked_gpu_ms FROM batch GROUP BY 1, 2) AS booked
     FULL JOIN (
         SELECT account, class, sum(gpus_milli * (
-                   least(coalesce(floor(extract(epoch FROM to_at))::bigint, :now_s), :to_s, :now_s)
+                   least(coalesce(floor(extract(epoch FROM until_at))::bigint, :now_s), :to_s, :now_s)
                    - greatest(floor(extract(epoch FROM from_at))::bigint, :from_s))) AS segment_gpu_ms
         FROM ledger_read.segments
         WHERE cluster = :cluster AND gpus_milli > 0
-          AND from_at < to_timestamp(least(:to_s, :now_s)) AND (to_at IS NULL OR to_at > to_timestamp(:from_s))
+          AND from_at < to_timestamp(least(:to_s, :now_s)) AND (until_at IS NULL OR until_at > to_timestamp(:from_s))
         GROUP BY 1, 2
     ) AS held USING (account, class)
     WHERE coalesce(booked_gpu_ms, 0) <> coalesce(segment_gpu_ms, 0)

@@ -14,12 +14,12 @@ part AS (
            segment.gpus_milli / cardinality(segment.hosts)
                + (named.position <= segment.gpus_milli % cardinality(segment.hosts))::int AS milli,
            floor(extract(epoch FROM segment.from_at))::bigint AS from_s,
-           coalesce(floor(extract(epoch FROM segment.to_at))::bigint, :now_s) AS to_s
+           coalesce(floor(extract(epoch FROM segment.until_at))::bigint, :now_s) AS to_s
     FROM ledger_read.segments AS segment
     CROSS JOIN LATERAL unnest(segment.hosts) WITH ORDINALITY AS named (host, position)
     WHERE segment.cluster = :cluster
       AND segment.from_at < to_timestamp(:to_s)
-      AND (segment.to_at IS NULL OR segment.to_at > to_timestamp(:from_s))
+      AND (segment.until_at IS NULL OR segment.until_at > to_timestamp(:from_s))
 ),
 held AS (
     SELECT host.state, part.milli,

@@ -101,7 +101,7 @@ def rebuild(
     with open_database(config) as engine:
         if not check:
             with writing(engine) as writer:
-                rebuilding.rebuild(writer)
+                rebuilding.rebuild(writer, config.calendar)
         with reading(engine) as reader:
             result = rebuilding.check(reader, config.calendar)
     if as_json:

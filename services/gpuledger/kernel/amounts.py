@@ -14,6 +14,9 @@ GPU_MS_PER_GPU_HOUR = 3_600_000
 WEIGHT_ONE = 1000
 """The weight, in per mille, of a GPU model without a rate card."""
 
+GPU_MS_MAX = 10**15
+"""The most that one order moves: 278 million GPU-hours. Sums of many stay within what a column holds."""
+
 _DIGITS_MAX = 30
 """Before and after the point."""
 

@@ -72,6 +72,19 @@ class Calendar:
         except (ValueError, OverflowError) as error:
             raise refused from error
 
+    def days_of(self, period: str) -> tuple[dt.date, dt.date]:
+        """Return the first and the last day of a period.
+
+        Raises:
+            Refused: When the period is not of the form ``YYYY-MM``.
+        """
+        start_s, end_s = self.period_bounds_s(period)
+        return self.day_of(start_s), self.day_of(end_s - 1)
+
+    def following(self, period: str) -> str:
+        """Return the key of the period after this one."""
+        return self.period_of(self.days_of(period)[1] + _ONE_DAY)
+
     def periods_between(self, start_s: int, end_s: int) -> list[str]:
         """Return the keys of the periods that the half-open interval touches, in order."""
         if end_s <= start_s:

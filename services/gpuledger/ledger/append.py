@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from psycopg import DataError
 
 from gpuledger.database.engine import Writer
-from gpuledger.events import budget, workload
+from gpuledger.events import budget, closing, workload
 from gpuledger.events.envelope import ORG_BOOK, Event, data_json, make
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, instant
+from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import charges, projections, queries, store
+from gpuledger.ledger import charges, orders, projections, queries, settlement, store
 from gpuledger.ledger.chain import JournalRow, row_hash
-from gpuledger.ledger.charges import Posted, Posting
+from gpuledger.ledger.charges import Booking, Posted, Posting
 from gpuledger.ledger.facts import CLOSERS, Known
 from gpuledger.ledger.identity import pseudonymous, store_extra, user_keys
 from gpuledger.ledger.rates import RATE_CARD, Rates, Version
@@ -32,6 +32,9 @@ _TICK = dt.timedelta(microseconds=1)
 
 POLICY_SOURCE = "gpuledger/policies"
 """Says which versions of policy data a cluster's book has taken over."""
+
+SETTLEMENT_SOURCE = "gpuledger/settlement"
+"""Carries expiry and rollover."""
 
 
 @dataclass(slots=True)
@@ -88,7 +91,10 @@ def append(
     versions = queries.policies_applied(writer, book).get(book, [])
     taken_over = [] if book == ORG_BOOK else _taken_over(writer, book, versions)
     if fresh or taken_over:
-        head = _Batch(writer, book, head, calendar, versions).run([*taken_over, *fresh], clock.now())
+        batch = _Batch(writer, book, head, calendar, versions)
+        head = batch.run([*taken_over, *fresh], clock.now())
+        if due := batch.settlement():
+            head = _Batch(writer, book, head, calendar, versions).carry(due, clock.now())
     result.head = head
     return result
 
@@ -129,12 +135,14 @@ class _Batch:
         self, writer: Writer, book: str, head: BookHead, calendar: Calendar, versions: Sequence[Version]
     ) -> None:
         self.writer, self.book, self.head, self.calendar = writer, book, head, calendar
+        self.booking = Booking(calendar, store.shut_periods(writer, book))
         self.versions = list(versions)
         self.card = Rates.of(versions)
         self.rows: list[tuple[JournalRow, bytes]] = []
         self.postings: list[tuple[JournalRow, Sequence[Posting]]] = []
         self.workloads: dict[str, _Workload] = {}
         self.others: list[projections.Journalled] = []
+        self.carried: Sequence[Posting] = ()
 
     def run(self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime) -> BookHead:
         """Seal the events and write everything; return the new head."""
@@ -152,9 +160,23 @@ class _Batch:
                 hint="grant less, or set a smaller weight from the same moment: gpuledger policy-data list",
             ) from error
         projections.write_histories(self.writer, self.book, self._histories())
-        projections.write_others(self.writer, self.book, self.others)
+        projections.write_hosts(self.writer, self.book, self.others)
+        orders.write_orders(self.writer, self.book, self.others, self.calendar)
         store.write_head(self.writer, self.head)
         return self.head
+
+    def settlement(self) -> list[Posting]:
+        """Return the expiry and rollover that follow anew from the batch, once it is written."""
+        posted = (posting for _, of in self.postings for posting in of)
+        return settlement.due(self.writer, self.book, self.booking, self.head.ticked_s, self.others, posted)
+
+    def carry(self, due: Sequence[Posting], now: dt.datetime) -> BookHead:
+        """Seal a row of the book's own that carries a settlement."""
+        self.carried = due
+        fact = closing.LedgerSettled(cluster=self.book, after_seq=self.head.last_seq)
+        at_s = seconds(self.head.last_recorded_at)
+        event, _ = make(id=f"settled/{fact.after_seq}", source=SETTLEMENT_SOURCE, at_s=at_s, data=fact)
+        return self.run([(event, fact, event.digest)], now)
 
     def _load_workloads(self, names: AbstractSet[str]) -> None:
         self.workloads |= {name: _Workload() for name in names}
@@ -187,36 +209,62 @@ class _Batch:
         self.rows.append((row, sealed))
         if postings:
             self.postings.append((row, postings))
-        self.head = BookHead(self.book, seq, sealed, row.recorded_at)
+        self.head = BookHead(self.book, seq, sealed, row.recorded_at, self.head.ticked_s)
 
     def _postings(self, seq: int, event: Event, fact: Fact, digest: bytes) -> Sequence[Posting]:
         if isinstance(fact, workload.WorkloadFact):
             state = self.workloads[fact.workload]
             state.add(Known(fact, event.at_s, event.source, digest))
             state.last_seq = seq
-            return self._restate(seq, fact.workload, state, event.name) if state.closes else ()
+            return self._restate(seq, fact.workload, state, event.name) if self._is_charged(state) else ()
         self.others.append(projections.Journalled(seq, event.at_s, fact))
-        if isinstance(fact, budget.PolicyApplied):
-            return self._reprice(seq, Version(event.at_s, fact.org_seq, fact.weights), event.name)
-        return postings_of(fact, event.at_s, self.calendar)
+        match fact:
+            case budget.PolicyApplied():
+                return self._reprice(seq, Version(event.at_s, fact.org_seq, fact.weights), event.name)
+            case closing.LedgerTicked():
+                return self._tick(seq, event.at_s, event.name)
+            case closing.LedgerSettled():
+                return self.carried
+            case closing.PeriodClosing():
+                self.booking = self.booking._replace(shut=self.booking.shut | {fact.period})
+            case closing.PeriodReopened():
+                self.booking = self.booking._replace(shut=self.booking.shut - {fact.period})
+        return postings_of(fact, event.at_s, self.booking)
+
+    def _is_charged(self, state: _Workload) -> bool:
+        """Tell whether anything can be posted for a workload; once the book ticks, every start is charged."""
+        return state.closes or self.head.ticked_s is not None
+
+    def _tick(self, seq: int, at_s: int, reason: str) -> Sequence[Posting]:
+        """Charge open runs up to the tick, and take back what was set aside and has expired; never go back."""
+        if self.head.ticked_s is not None and at_s <= self.head.ticked_s:
+            return ()
+        self.head = self.head._replace(ticked_s=at_s)
+        return self._restate_all(seq, store.workloads_open(self.writer, self.book, instant(at_s)), reason)
 
     def _reprice(self, seq: int, version: Version, reason: str) -> Sequence[Posting]:
         """Restate every charge for time at or after the moment from which a rate card holds."""
         self.versions.append(version)
         self.card = Rates.of(self.versions)
-        names = set(store.workloads_ending_after(self.writer, self.book, instant(version.from_s)))
-        self._load_workloads(names - self.workloads.keys())
+        names = store.workloads_after(self.writer, self.book, instant(version.from_s))
+        return self._restate_all(seq, names, reason)
+
+    def _restate_all(self, seq: int, names: Sequence[str], reason: str) -> Sequence[Posting]:
+        """Restate the workloads named, and those of this batch, which the database does not show yet."""
+        self._load_workloads(set(names) - self.workloads.keys())
         return [
             posting
             for name, state in sorted(self.workloads.items())
-            if state.closes
+            if self._is_charged(state)
             for posting in self._restate(seq, name, state, reason)
         ]
 
     def _restate(self, seq: int, workload_: str, state: _Workload, reason: str) -> Sequence[Posting]:
         """Post the difference between what follows from the facts and what stands."""
-        want = charges.desired(state.derived().segments, self.calendar, self.card)
-        postings = charges.difference(want, state.posted, workload=workload_, reason=reason)
+        want = charges.desired(state.derived(), self.calendar, self.card, self.head.ticked_s)
+        postings = charges.difference(
+            want, state.posted, workload=workload_, reason=reason, booking=self.booking
+        )
         for key in want.keys() | state.posted.keys():
             amount = want.get(key, 0)
             if key not in state.posted or state.posted[key].amount != amount:
@@ -231,22 +279,20 @@ class _Batch:
         ]
 
 
-def postings_of(fact: Fact, at_s: int, calendar: Calendar) -> Sequence[Posting]:
+def postings_of(fact: Fact, at_s: int, booking: Booking) -> Sequence[Posting]:
     """Return the postings of a fact that is a command: grants and transfers; a limit moves nothing."""
     grants: Mapping[str, int]
     if isinstance(fact, budget.Transferred):
-        start_s, end_s = calendar.period_bounds_s(fact.period)
-        day = calendar.day_of(min(max(at_s, start_s), end_s - 1))
-        return [charges.transfer(fact.account, fact.to, fact.period, fact.gpu_ms, day)]
+        start_s, end_s = booking.calendar.period_bounds_s(fact.period)
+        day = booking.calendar.day_of(min(max(at_s, start_s), end_s - 1))
+        return [charges.transfer(fact.account, fact.to, fact.gpu_ms, day, booking)]
     if isinstance(fact, budget.Granted):
         grants = {} if fact.limit else {fact.account: fact.gpu_ms}
     elif isinstance(fact, budget.PeriodOpened):
         grants = {grant.account: grant.gpu_ms for grant in fact.grants}
     else:
         return ()
-    day = calendar.day_of(calendar.period_bounds_s(fact.period)[0])
+    day, _ = booking.calendar.days_of(fact.period)
     return [
-        charges.grant(account, fact.period, gpu_ms, day)
-        for account, gpu_ms in sorted(grants.items())
-        if gpu_ms
+        charges.grant(account, gpu_ms, day, booking) for account, gpu_ms in sorted(grants.items()) if gpu_ms
     ]

@@ -1,19 +1,20 @@
-"""Segments -> the postings that must stand, and the difference to those that do. Pure.
+"""What follows from a workload's facts -> the postings that must stand, and the difference to those that do. Pure.
 
-One posting per run segment x account x class x organisation day (days lie inside periods), in each
-commodity: ``gpu_ms`` is physical, ``gpu_ms_weighted`` is gpu_ms times the model's per-mille weight,
-never divided. DESIGN section 7: charge = budget -> spent, unallocated use = free -> unallocated.
+One posting per run x account x class x organisation day (days lie inside periods), in each commodity: ``gpu_ms``
+is physical, ``gpu_ms_weighted`` is gpu_ms times the model's per-mille weight, never divided. The debit-credit table
+is that of DESIGN section 7. Holds are in weighted units only: physical time is never set aside.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.rates import UNWEIGHTED, Rates
-from gpuledger.ledger.segments import Segment
+from gpuledger.ledger.segments import History, Segment
 
 PHYSICAL = "gpu_ms"
 WEIGHTED = "gpu_ms_weighted"
@@ -21,8 +22,30 @@ COMMODITIES = (PHYSICAL, WEIGHTED)
 
 CHARGE = "charge"
 UNALLOCATED = "unallocated"
+HOLD = "hold"
+RELEASE = "release"
+CREDIT = "credit"
+EXPIRY = "expiry"
+ROLLOVER = "rollover"
 GRANT = "grant"
 TRANSFER = "transfer"
+
+POTS = ("issue", "free", "budget", "held", "spent", "unallocated", "expired", "credited")
+"""Every pot, in the order in which GPU-time passes through them; only a rollover runs back by itself."""
+
+_INTO = {
+    (CHARGE, "budget"): "spent",
+    (CHARGE, "held"): "spent",
+    (UNALLOCATED, "free"): "unallocated",
+    (HOLD, "budget"): "held",
+    (CREDIT, "spent"): "credited",
+    (CREDIT, "issue"): "budget",
+    (EXPIRY, "budget"): "expired",
+    (ROLLOVER, "expired"): "budget",
+    (ROLLOVER, "issue"): "budget",
+    (GRANT, "issue"): "budget",
+}
+"""The debit-credit table: (code, debit pot) -> credit pot."""
 
 
 class Pot(NamedTuple):
@@ -34,14 +57,20 @@ class Pot(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What one net amount is kept for (law 3)."""
+    """What one net amount is kept for (law 3).
+
+    Args:
+        pot: The debit pot: it tells a charge that drains a hold from one of the budget.
+        run: The run; ``#ATTEMPT`` for holds; empty for what belongs to an account as a whole.
+        day: The organisation's day that it is effective on. It decides the period, whenever it was booked.
+    """
 
     code: str
     commodity: str
     account: str
+    pot: str
     run: str
     day: dt.date
-    period: str
 
 
 class Posting(NamedTuple):
@@ -72,31 +101,154 @@ class Posted(NamedTuple):
     seq: int
 
 
-def desired(segments: Iterable[Segment], calendar: Calendar, card: Rates = UNWEIGHTED) -> dict[Key, int]:
-    """Return the net amounts that must stand for the closed segments of one workload.
+class Booking(NamedTuple):
+    """Where amounts are booked: in their own period, or in the next that is not shut (law 8).
 
     Args:
-        segments: What follows from the facts known of the workload.
+        calendar: The organisation's days.
+        shut: Periods that are closing or closed.
+    """
+
+    calendar: Calendar
+    shut: frozenset[str] = frozenset()
+
+    def period(self, day: dt.date) -> str:
+        """Return the period into which what is effective on a day is booked now."""
+        period = self.calendar.period_of(day)
+        while period in self.shut:
+            period = self.calendar.following(period)
+        return period
+
+
+def desired(
+    history: History, calendar: Calendar, card: Rates = UNWEIGHTED, ticked_s: int | None = None
+) -> dict[Key, int]:
+    """Return the net amounts that must stand for one workload.
+
+    Args:
+        history: What follows from the facts known of the workload.
         calendar: Cuts the organisation's days.
         card: What each model weighs, from when on.
+        ticked_s: Where the book's clock stands: open runs are charged up to here. None before its first tick.
     """
     amounts: dict[Key, int] = {}
-    for segment in segments:
-        if segment.to_s is None:
+    drained: dict[str, list[tuple[int, int]]] = {}
+    for hold in history.holds:
+        if hold.run is not None:
+            drained.setdefault(hold.run, []).append((hold.from_s, hold.to_s))
+    for segment in history.segments:
+        if segment.to_s is None and (ticked_s is None or ticked_s <= segment.from_s):
             continue
+        until_s = segment.to_s if segment.to_s is not None else segment.until_s(ticked_s or 0)
         code = CHARGE if segment.klass == "allocated" else UNALLOCATED
-        for piece in calendar.slices(segment.from_s, segment.to_s):
-            gpu_ms = segment.gpus_milli * (piece.end_s - piece.start_s)
-            period = calendar.period_of(piece.day)
-            weighted = card.weighted(segment.gpu_model, segment.gpus_milli, piece.start_s, piece.end_s)
-            for commodity, amount in ((PHYSICAL, gpu_ms), (WEIGHTED, weighted)):
-                key = Key(code, commodity, segment.account, segment.run, piece.day, period)
-                amounts[key] = amounts.get(key, 0) + amount
+        _charge(amounts, segment, until_s, code, drained.get(segment.run, ()), calendar, card)
+    for hold in history.holds:
+        for key, amount in _set_aside(hold, history.segments, calendar, card, ticked_s):
+            amounts[key] = amounts.get(key, 0) + amount
+    for given in history.credits:
+        _give_back(amounts, given.run, (given.from_s, given.to_s), history.segments, calendar, card)
     return amounts
 
 
+def _charge(
+    amounts: dict[Key, int],
+    segment: Segment,
+    until_s: int,
+    code: str,
+    drained: Sequence[tuple[int, int]],
+    calendar: Calendar,
+    card: Rates,
+) -> None:
+    account, run, model, gpus_milli = segment.account, segment.run, segment.gpu_model, segment.gpus_milli
+    pot = "budget" if code == CHARGE else "free"
+    for piece in calendar.slices(segment.from_s, until_s):
+        key = Key(code, PHYSICAL, account, pot, run, piece.day)
+        amounts[key] = amounts.get(key, 0) + gpus_milli * (piece.end_s - piece.start_s)
+        weighted = card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
+        if drained and code == CHARGE:
+            held = sum(
+                card.weighted(model, gpus_milli, start_s, end_s)
+                for start_s, end_s in _overlaps(piece.start_s, piece.end_s, drained)
+            )
+            weighted -= held
+            key = Key(code, WEIGHTED, account, "held", run, piece.day)
+            amounts[key] = amounts.get(key, 0) + held
+        key = Key(code, WEIGHTED, account, pot, run, piece.day)
+        amounts[key] = amounts.get(key, 0) + weighted
+
+
+def _set_aside(
+    hold: Hold, segments: Iterable[Segment], calendar: Calendar, card: Rates, ticked_s: int | None
+) -> Iterator[tuple[Key, int]]:
+    """Yield what must have gone into ``held`` for a hold, drained or not.
+
+    A run holds what it occupies, allocated, within its window: what it gave up of the window went back.
+    """
+    if hold.run is None:
+        if ticked_s is None or hold.expires_s is None or ticked_s < hold.expires_s:
+            yield from _weighed(hold, hold.account, hold.gpus_milli, hold.gpu_model, calendar, card, ())
+        return
+    for segment in segments:
+        if segment.run == hold.run and segment.klass == "allocated":
+            span = (segment.from_s, segment.until_s(hold.to_s))
+            yield from _weighed(
+                hold, segment.account, segment.gpus_milli, segment.gpu_model, calendar, card, (span,)
+            )
+
+
+def _weighed(
+    hold: Hold,
+    account: str,
+    gpus_milli: int,
+    model: str | None,
+    calendar: Calendar,
+    card: Rates,
+    within: Sequence[tuple[int, int]],
+) -> Iterator[tuple[Key, int]]:
+    for start_s, end_s in _overlaps(hold.from_s, hold.to_s, within or ((hold.from_s, hold.to_s),)):
+        for piece in calendar.slices(start_s, end_s):
+            weighted = card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
+            yield Key(HOLD, WEIGHTED, account, "budget", hold.mark, piece.day), weighted
+
+
+def _give_back(
+    amounts: dict[Key, int],
+    run: str,
+    span: tuple[int, int],
+    segments: Iterable[Segment],
+    calendar: Calendar,
+    card: Rates,
+) -> None:
+    """Add the credit of a run: what it was charged within the span, on the days on which it was charged."""
+    for segment in segments:
+        if segment.run != run or segment.klass != "allocated" or segment.to_s is None:
+            continue
+        for start_s, end_s in _overlaps(segment.from_s, segment.to_s, (span,)):
+            for piece in calendar.slices(start_s, end_s):
+                gpu_ms = segment.gpus_milli * (piece.end_s - piece.start_s)
+                weighted = card.weighted(segment.gpu_model, segment.gpus_milli, piece.start_s, piece.end_s)
+                for commodity, pot, amount in (
+                    (PHYSICAL, "spent", gpu_ms),
+                    (WEIGHTED, "spent", weighted),
+                    (WEIGHTED, "issue", weighted),
+                ):
+                    key = Key(CREDIT, commodity, segment.account, pot, run, piece.day)
+                    amounts[key] = amounts.get(key, 0) + amount
+
+
+def _overlaps(start_s: int, end_s: int, windows: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    for from_s, to_s in windows:
+        if (begin := max(start_s, from_s)) < (end := min(end_s, to_s)):
+            yield begin, end
+
+
 def difference(
-    want: Mapping[Key, int], have: Mapping[Key, Posted], *, workload: str, reason: str
+    want: Mapping[Key, int],
+    have: Mapping[Key, Posted],
+    *,
+    workload: str | None,
+    reason: str,
+    booking: Booking,
 ) -> list[Posting]:
     """Return the postings that turn what stands into what must stand, in a fixed order."""
     postings = []
@@ -105,18 +257,18 @@ def difference(
         amount = want.get(key, 0) - (posted.amount if posted else 0)
         if amount == 0:
             continue
-        debit, credit = pots(key)
+        debit, credit = pots(key, booking)
         if amount < 0:
             debit, credit = credit, debit
         postings.append(
             Posting(
-                code=key.code,
+                code=RELEASE if key.code == HOLD and amount < 0 else key.code,
                 commodity=key.commodity,
                 amount=abs(amount),
                 debit=debit,
                 credit=credit,
                 workload=workload,
-                run=key.run,
+                run=key.run or None,
                 day=key.day,
                 reverses_seq=posted.seq if posted and amount < 0 else None,
                 reason=reason if posted else None,
@@ -125,36 +277,26 @@ def difference(
     return postings
 
 
-def pots(key: Key) -> tuple[Pot, Pot]:
-    """Return the debit and credit pots of a charge or of unallocated use."""
-    if key.code == CHARGE:
-        return Pot("budget", key.account, key.period), Pot("spent", key.account, key.period)
-    return Pot("free", BOOK_POT_ACCOUNT, key.period), Pot("unallocated", key.account, key.period)
+def pots(key: Key, booking: Booking) -> tuple[Pot, Pot]:
+    """Return the debit and credit pots of a movement that is effective on the key's day.
+
+    What rolls over enters the budget of the period after that of its day.
+    """
+    period = into = booking.period(key.day)
+    if key.code == ROLLOVER:
+        into = booking.period(key.day + dt.timedelta(days=1))
+    owner = BOOK_POT_ACCOUNT if key.pot in ("issue", "free") else key.account
+    return Pot(key.pot, owner, period), Pot(_INTO[key.code, key.pot], key.account, into)
 
 
-def grant(account: str, period: str, gpu_ms: int, day: dt.date) -> Posting:
+def grant(account: str, gpu_ms: int, day: dt.date, booking: Booking, code: str = GRANT) -> Posting:
     """Return the posting of a grant: issue -> budget, in weighted units."""
-    return Posting(
-        code=GRANT,
-        commodity=WEIGHTED,
-        amount=gpu_ms * WEIGHT_ONE,
-        debit=Pot("issue", BOOK_POT_ACCOUNT, period),
-        credit=Pot("budget", account, period),
-        workload=None,
-        run=None,
-        day=day,
-    )
+    debit, credit = pots(Key(code, WEIGHTED, account, "issue", "", day), booking)
+    return Posting(code, WEIGHTED, gpu_ms * WEIGHT_ONE, debit, credit, None, None, day)
 
 
-def transfer(account: str, to: str, period: str, gpu_ms: int, day: dt.date) -> Posting:
+def transfer(account: str, to: str, gpu_ms: int, day: dt.date, booking: Booking) -> Posting:
     """Return the posting of a transfer: budget -> budget of another leaf, in weighted units."""
-    return Posting(
-        code=TRANSFER,
-        commodity=WEIGHTED,
-        amount=gpu_ms * WEIGHT_ONE,
-        debit=Pot("budget", account, period),
-        credit=Pot("budget", to, period),
-        workload=None,
-        run=None,
-        day=day,
-    )
+    period = booking.period(day)
+    debit, credit = Pot("budget", account, period), Pot("budget", to, period)
+    return Posting(TRANSFER, WEIGHTED, gpu_ms * WEIGHT_ONE, debit, credit, None, None, day)

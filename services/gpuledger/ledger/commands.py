@@ -15,7 +15,7 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import Granted, Transferred
 from gpuledger.events.envelope import book_of, data_json, make
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
-from gpuledger.kernel.amounts import gpu_hours
+from gpuledger.kernel.amounts import GPU_MS_MAX, gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, seconds
 from gpuledger.kernel.errors import KeyReused, NotFound, Refused
@@ -27,9 +27,6 @@ from gpuledger.ledger.copying import driver
 SOURCE = "gpuledger/commands"
 
 KEY_LENGTH_MAX = 200
-
-GPU_MS_MAX = 10**15
-"""The most that one order moves: 278 million GPU-hours. Sums of many stay within what a column holds."""
 
 Command = Granted | Transferred
 """What can be ordered so far."""

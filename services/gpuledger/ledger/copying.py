@@ -7,7 +7,8 @@ from typing import Any
 from psycopg import Connection, sql
 from sqlalchemy.dialects import postgresql
 
-import gpuledger.ledger.tables  # noqa: F401 - registers its tables on the metadata
+import gpuledger.ledger.side_tables
+import gpuledger.ledger.tables  # noqa: F401 - both register their tables on the metadata
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.database.metadata import METADATA
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from gpuledger.events import workload as events
+from gpuledger.events.decision import DecisionMade
 from gpuledger.events.registry import Fact, name_of
 
 
@@ -31,8 +32,8 @@ class Known(msgspec.Struct, frozen=True):
 STOPS = (events.Ended, events.Preempted, events.Requeued)
 """Facts that end a run."""
 
-CLOSERS = (*STOPS, events.Resized, events.ClassChanged)
-"""Facts that can close a segment."""
+CLOSERS = (*STOPS, events.Resized, events.ClassChanged, DecisionMade)
+"""Facts from which something is posted for a workload: they can close a segment, or set GPU-time aside."""
 
 
 def source_rank(source: str) -> int:

@@ -1,28 +1,38 @@
 """What is read often, kept beside the journal and rebuilt from it at will.
 
-Segments, waits and hosts keep their versions: a row is in force from ``since_seq`` until
+Segments, waits, holds and hosts keep their versions: a row is in force from ``since_seq`` until
 ``until_seq``, so that a report can be repeated as of an earlier sequence.
 """
 
+import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Writer
-from gpuledger.events import budget, host
-from gpuledger.events.envelope import ORG_BOOK
+from gpuledger.events import host
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.ledger.copying import copy_rows, driver
+from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.inventory import HostFact, intervals
 from gpuledger.ledger.segments import History, Segment, Wait
 
+Item = Segment | Wait | Hold
+"""What follows from the facts of a workload and is kept in versions."""
+
 SEGMENT_COLUMNS = (
     "workload", "run", "from_at", "to_at", "account", "class", "user_token", "gpus_milli", "gpu_model", "hosts",
-    "estimated",
+    "estimated", "capped_at",
 )  # fmt: skip
 WAIT_COLUMNS = (
     "workload", "from_at", "to_at", "account", "gpus_milli", "gpu_model", "minimum_runtime_s", "priority",
     "submitted_at",
+)  # fmt: skip
+
+
+HOLD_COLUMNS = (
+    "workload", "attempt", "from_at", "to_at", "account", "gpus_milli", "gpu_model", "run", "expires_at",
 )  # fmt: skip
 
 
@@ -35,7 +45,7 @@ class Journalled(NamedTuple):
 
 
 def write_histories(writer: Writer, book: str, histories: Sequence[tuple[int, bool, str, History]]) -> None:
-    """Bring segments and waits up to date.
+    """Bring segments, waits and holds up to date.
 
     Args:
         writer: The transaction that appends.
@@ -43,23 +53,29 @@ def write_histories(writer: Writer, book: str, histories: Sequence[tuple[int, bo
         histories: (newest sequence, were there rows before, workload, what follows from its facts).
     """
     before = {workload: seq for seq, known_before, workload, _ in histories if known_before}
-    wanted: set[Segment | Wait] = set()
+    wanted: set[Item] = set()
     for *_, history in histories:
-        wanted.update(history.segments, history.waits)
-    kept: set[Segment | Wait] = set()
+        wanted.update(history.segments, history.waits, history.holds)
+    kept: set[Item] = set()
     if before:
         kept |= _supersede(writer, book, "segments", before, _segments_of, wanted)
         kept |= _supersede(writer, book, "waits", before, _waits_of, wanted)
+    if admitted := {w: seq for seq, known, w, history in histories if known and history.is_admitted}:
+        kept |= _supersede(writer, book, "holds", admitted, _holds_of, wanted)
     new_segments: list[tuple[object, ...]] = []
     new_waits: list[tuple[object, ...]] = []
+    new_holds: list[tuple[object, ...]] = []
     for seq, _, _, history in histories:
         segments, waits = set(history.segments) - kept, set(history.waits) - kept
         new_segments += [(book, seq, *segment_row(s)) for s in sorted(segments, key=_order)]
         new_waits += [(book, seq, *wait_row(w)) for w in sorted(waits, key=_order)]
+        new_holds += [(book, seq, *hold_row(h)) for h in history.holds if h not in kept]
     if new_segments:
         copy_rows(writer, "ledger.segments", ("book", "since_seq", *SEGMENT_COLUMNS), new_segments)
     if new_waits:
         copy_rows(writer, "ledger.waits", ("book", "since_seq", *WAIT_COLUMNS), new_waits)
+    if new_holds:
+        copy_rows(writer, "ledger.holds", ("book", "since_seq", *HOLD_COLUMNS), new_holds)
 
 
 def _order(item: Segment | Wait) -> tuple[str, int, str]:
@@ -68,20 +84,30 @@ def _order(item: Segment | Wait) -> tuple[str, int, str]:
 
 def segment_row(s: Segment) -> tuple[object, ...]:
     """Return a segment as the columns of its table."""
-    to_at = None if s.to_s is None else instant(s.to_s)
     return (
-        s.workload, s.run, instant(s.from_s), to_at, s.account, s.klass, s.user, s.gpus_milli, s.gpu_model,
-        list(s.hosts), s.estimated,
+        s.workload, s.run, instant(s.from_s), _at(s.to_s), s.account, s.klass, s.user, s.gpus_milli, s.gpu_model,
+        list(s.hosts), s.estimated, _at(s.capped_s),
     )  # fmt: skip
 
 
 def wait_row(w: Wait) -> tuple[object, ...]:
     """Return a wait as the columns of its table."""
-    to_at = None if w.to_s is None else instant(w.to_s)
     return (
-        w.workload, instant(w.from_s), to_at, w.account, w.gpus_milli, w.gpu_model, w.minimum_runtime_s,
+        w.workload, instant(w.from_s), _at(w.to_s), w.account, w.gpus_milli, w.gpu_model, w.minimum_runtime_s,
         w.priority, instant(w.submitted_s),
     )  # fmt: skip
+
+
+def hold_row(h: Hold) -> tuple[object, ...]:
+    """Return a hold as the columns of its table."""
+    return (
+        h.workload, h.attempt, instant(h.from_s), instant(h.to_s), h.account, h.gpus_milli, h.gpu_model, h.run,
+        _at(h.expires_s),
+    )  # fmt: skip
+
+
+def _at(second: int | None) -> dt.datetime | None:
+    return None if second is None else instant(second)
 
 
 def _supersede(
@@ -89,9 +115,9 @@ def _supersede(
     book: str,
     table: str,
     before: Mapping[str, int],
-    read: Callable[[Writer, str, Sequence[str]], Iterator[tuple[int, Segment | Wait]]],
-    wanted: Collection[Segment | Wait],
-) -> set[Segment | Wait]:
+    read: Callable[[Writer, str, Sequence[str]], Iterator[tuple[int, Item]]],
+    wanted: Collection[Item],
+) -> set[Item]:
     """End the rows of the workloads that no longer hold, at their sequences; return those that still do."""
     kept, over = set(), []
     for row_id, item in read(writer, book, list(before)):
@@ -116,10 +142,24 @@ def _segments_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterato
         " WHERE book = %s AND workload = ANY(%s) AND until_seq IS NULL",
         (book, list(workloads)),
     )
-    for row_id, name, run, from_at, to_at, account, klass, user, gpus_milli, model, hosts, estimated in rows:
-        span = seconds(from_at), None if to_at is None else seconds(to_at)
+    for (
+        row_id,
+        name,
+        run,
+        from_at,
+        to_at,
+        account,
+        klass,
+        user,
+        gpus_milli,
+        model,
+        hosts,
+        estimated,
+        cap,
+    ) in rows:
+        span = seconds(from_at), _second(to_at)
         used = Segment(name, run, *span, account, klass, user, gpus_milli, model, tuple(hosts), estimated)
-        yield row_id, used
+        yield row_id, replace(used, capped_s=_second(cap))
 
 
 def _waits_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Wait]]:
@@ -130,42 +170,37 @@ def _waits_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[t
         (book, list(workloads)),
     )
     for row_id, name, from_at, to_at, account, gpus_milli, model, minimum, priority, submitted_at in rows:
-        span = seconds(from_at), None if to_at is None else seconds(to_at)
+        span = seconds(from_at), _second(to_at)
         yield row_id, Wait(name, *span, account, gpus_milli, model, minimum, priority, seconds(submitted_at))
 
 
-def write_others(writer: Writer, book: str, facts: Sequence[Journalled]) -> None:
-    """Bring the inventory, accounts, shares, periods and the organisation up to date."""
+def _holds_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Hold]]:
+    """Yield (id, hold) of what is in force."""
+    rows = driver(writer).execute(
+        f"SELECT id, {', '.join(HOLD_COLUMNS)} FROM ledger.holds"
+        " WHERE book = %s AND workload = ANY(%s) AND until_seq IS NULL",
+        (book, list(workloads)),
+    )
+    for row_id, *columns in rows:
+        yield row_id, hold_of(columns)
+
+
+def hold_of(columns: Sequence[Any]) -> Hold:
+    """Read a hold from the columns of its table."""
+    workload, attempt, from_at, to_at, account, gpus_milli, model, run, expires_at = columns
+    span = seconds(from_at), seconds(to_at)
+    return Hold(workload, attempt, *span, account, gpus_milli, model, run, _second(expires_at))
+
+
+def _second(at: dt.datetime | None) -> int | None:
+    return None if at is None else seconds(at)
+
+
+def write_hosts(writer: Writer, book: str, facts: Sequence[Journalled]) -> None:
+    """Bring the inventory up to date with what a batch tells of hosts."""
     hosts = {item.fact.host for item in facts if isinstance(item.fact, host.HostFact)}
     if hosts:
         _rewrite_hosts(writer, book, sorted(hosts), max(item.seq for item in facts))
-    connection = driver(writer)
-    for seq, at_s, fact in facts:
-        match fact:
-            case budget.AccountCreated() if book == ORG_BOOK:
-                connection.execute(
-                    "INSERT INTO ledger.accounts (account, path, created_seq) VALUES (%s, %s, %s)"
-                    " ON CONFLICT (account) DO NOTHING",
-                    (fact.account, fact.account, seq),
-                )
-            case budget.ShareSet():
-                connection.execute(
-                    "INSERT INTO ledger.shares (account, from_at, share, set_seq) VALUES (%s, %s, %s, %s)",
-                    (fact.account, instant(at_s), fact.share, seq),
-                )
-            case budget.PolicyChanged(policy="organisation"):
-                connection.execute(
-                    "INSERT INTO ledger.organisation (set_seq, timezone, period) VALUES (%s, %s, %s)",
-                    (seq, fact.timezone, fact.period),
-                )
-            case budget.PeriodOpened():
-                connection.execute(
-                    "INSERT INTO ledger.periods (book, period, opened_seq, installed_gpu_ms)"
-                    " VALUES (%s, %s, %s, %s) ON CONFLICT (book, period) DO NOTHING",
-                    (book, fact.period, seq, fact.installed_gpu_ms),
-                )
-            case _:
-                pass  # grants, allocations and host facts have no projection of their own here
 
 
 def _rewrite_hosts(writer: Writer, book: str, names: Sequence[str], seq: int) -> None:

@@ -7,7 +7,7 @@ the same facts, whatever the order of arrival. User tokens are left out: they ar
 import datetime as dt
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -15,41 +15,63 @@ from typing import Any
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import budget
-from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import Corrupt
-from gpuledger.ledger import projections, queries, replay
+from gpuledger.ledger import orders, projections, queries, replay, settlement
 from gpuledger.ledger.append import postings_of
-from gpuledger.ledger.charges import Posting, desired, difference
+from gpuledger.ledger.charges import Booking, Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.inventory import HostFact, intervals
 from gpuledger.ledger.rates import UNWEIGHTED
-from gpuledger.ledger.segments import Segment, derive
+from gpuledger.ledger.segments import Segment, Wait, derive
 
 Net = tuple[str, ...]
-"""book, commodity, pot, account, period, code, workload/run, day."""
+"""book, commodity, pot, account, period, code, workload/run, day; the period is the day's, not that of the booking."""
 
-PROJECTIONS = ("balances", "segments", "waits", "hosts", "accounts", "shares", "organisation", "periods")
+PROJECTIONS = (
+    "balances", "segments", "waits", "holds", "hosts", "accounts", "shares", "overdrafts", "organisation", "periods",
+    "lots",
+)  # fmt: skip
 """What a rebuild drops and makes again; none of it is known from elsewhere than the journal."""
 
 _LEGS = """
-    SELECT book, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period, code,
+    SELECT book, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period,
+           CASE code WHEN 'release' THEN 'hold' ELSE code END AS code,
            workload, run, effective_on, -amount AS amount FROM ledger.postings
     UNION ALL
-    SELECT book, commodity, credit_pot, credit_account, credit_period, code, workload, run, effective_on, amount
+    SELECT book, commodity, credit_pot, credit_account, credit_period,
+           CASE code WHEN 'release' THEN 'hold' ELSE code END, workload, run, effective_on, amount
     FROM ledger.postings
 """
+
+_EFFECTIVE_PERIOD = "to_char(effective_on + (code = 'rollover' AND pot = 'budget')::int, 'YYYY-MM')"
+"""What rolls over is effective on the last day of its period, and enters the budget of the next."""
+
+_PERIOD_COLUMNS = (
+    "book",
+    "period",
+    "opened_seq",
+    "installed_gpu_ms",
+    "state",
+    "version",
+    "closing_seq",
+    "closed_seq",
+)
 
 _STORED = {
     "balance": "SELECT book, commodity, pot, account, period, code, amount FROM ledger.balances WHERE amount <> 0",
     "run": f"SELECT book, {', '.join(projections.SEGMENT_COLUMNS)} FROM ledger.segments WHERE until_seq IS NULL",
     "wait": f"SELECT book, {', '.join(projections.WAIT_COLUMNS)} FROM ledger.waits WHERE until_seq IS NULL",
+    "hold": f"SELECT book, {', '.join(projections.HOLD_COLUMNS)} FROM ledger.holds WHERE until_seq IS NULL",
     "host": "SELECT book, host, gpus, gpu_model, state, from_at, to_at FROM ledger.hosts WHERE until_seq IS NULL",
     "account": "SELECT account, path, created_seq FROM ledger.accounts",
     "share": "SELECT account, from_at, share, set_seq FROM ledger.shares",
     "organisation": "SELECT set_seq, timezone, period FROM ledger.organisation",
-    "period": "SELECT book, period, opened_seq, installed_gpu_ms FROM ledger.periods",
+    "overdraft": "SELECT account, from_at, overdraft, set_seq FROM ledger.overdrafts",
+    "period": f"SELECT {', '.join(_PERIOD_COLUMNS)} FROM ledger.periods",
+    "lot": f"SELECT {', '.join(orders.LOT_COLUMNS)} FROM ledger.lots",
+    "tick": "SELECT book, ticked_at FROM ledger.books WHERE ticked_at IS NOT NULL",
 }  # fmt: skip
 """What stands of each kind, in the columns that the journal says it in."""
 
@@ -102,33 +124,52 @@ def check(reader: Reader, default: Calendar) -> Rebuilt:
 
 def _differences(reader: Reader, default: Calendar) -> list[str]:
     calendar = queries.calendar(reader, default)
-    cards = queries.rate_cards(reader)
+    booking = Booking(calendar)
+    cards, ticks = queries.rate_cards(reader), replay.ticks(reader)
     net: dict[Net, int] = defaultdict(int)
     wanted: dict[str, list[str]] = {kind: [] for kind in _STORED}
     for book, workload, facts in replay.iter_workloads(reader):
         history = derive([fact for _, fact in facts])
-        for posting in difference(
-            desired(history.segments, calendar, cards.get(book, UNWEIGHTED)), {}, workload=workload, reason=""
-        ):
+        want = desired(history, calendar, cards.get(book, UNWEIGHTED), ticks.get(book))
+        for posting in difference(want, {}, workload=workload, reason="", booking=booking):
             _fold(net, book, posting)
         wanted["run"] += [_line((book, *projections.segment_row(s))) for s in history.segments]
         wanted["wait"] += [_line((book, *projections.wait_row(w))) for w in history.waits]
+        wanted["hold"] += [_line((book, *projections.hold_row(h))) for h in history.holds]
     for book, _, host_facts in replay.iter_hosts(reader):
         wanted["host"] += [_line(row) for row in _host_rows(book, [fact for _, fact in host_facts])]
-    for book, command in replay.commands(reader):
-        for posting in postings_of(command.fact, command.at_s, calendar):
-            _fold(net, book, posting)
-        for kind, row in _command_rows(book, command):
-            wanted[kind].append(_line(row))
-    wanted["balance"] = list(_balance_lines(net))
+    for book, commands in groupby(replay.commands(reader), key=lambda item: item[0]):
+        _want_orders(net, wanted, book, [command for _, command in commands], booking)
+    for book in queries.clusters(reader):
+        want_of, carried = settlement.wanted(reader, book, calendar, ticks.get(book))
+        for want in want_of.values():
+            for posting in difference(want, {}, workload=None, reason="", booking=booking):
+                _fold(net, book, posting)
+        wanted["lot"] += [_line(row) for row in carried]
+    wanted["tick"] = [_line((book, instant(at_s))) for book, at_s in ticks.items()]
+    wanted["balance"] = list(_balance_lines(reader))
     found = list(_compare("net amount", _net_lines(net), _net_lines(_stored_net(reader))))
     for kind, query in _STORED.items():
         stored = [_line(row) for row in driver(reader).execute(query).fetchall()]
-        found += _compare(kind, _first_of_each(kind, wanted[kind]), stored)
+        found += _compare(kind, wanted[kind], stored)
     return found
 
 
-def rebuild(writer: Writer) -> None:
+def _want_orders(
+    net: dict[Net, int],
+    wanted: dict[str, list[str]],
+    book: str,
+    commands: Sequence[projections.Journalled],
+    booking: Booking,
+) -> None:
+    for command in commands:
+        for posting in postings_of(command.fact, command.at_s, booking):
+            _fold(net, book, posting)
+    for kind, row in orders.rows(book, commands, booking.calendar):
+        wanted[kind].append(_line(row))
+
+
+def rebuild(writer: Writer, default: Calendar) -> None:
     """Drop every projection and make it again from journal and postings, earlier versions included."""
     connection = driver(writer)
     connection.execute("LOCK TABLE ledger.books IN EXCLUSIVE MODE")
@@ -141,22 +182,36 @@ def rebuild(writer: Writer) -> None:
     )
     _rebuild_histories(writer)
     _rebuild_hosts(writer)
-    for book, commands in groupby(replay.commands(writer), key=lambda item: item[0]):
-        projections.write_others(writer, book, [command for _, command in commands])
+    told = replay.commands(writer)
+    for item in told:  # the zone comes first: lots lapse at edges of its days
+        if isinstance(item[1].fact, budget.PolicyChanged):
+            orders.write_orders(writer, item[0], [item[1]], default)
+    calendar, ticks = queries.calendar(writer, default), replay.ticks(writer)
+    for book, commands in groupby(told, key=lambda item: item[0]):
+        rest = [command for _, command in commands if not isinstance(command.fact, budget.PolicyChanged)]
+        orders.write_orders(writer, book, rest, calendar)
+        connection.execute(
+            "UPDATE ledger.books SET ticked_at = to_timestamp(%s) WHERE book = %s", (ticks.get(book), book)
+        )
+        settlement.rebuild(writer, book, calendar, ticks.get(book))
 
 
 def _rebuild_histories(writer: Writer) -> None:
     segments: list[tuple[object, ...]] = []
     waits: list[tuple[object, ...]] = []
+    holds: list[tuple[object, ...]] = []
     for book, _, facts in replay.iter_workloads(writer):
         for item, since, until in replay.versions(facts, replay.history_items):
             if isinstance(item, Segment):
                 segments.append((book, since, until, *projections.segment_row(item)))
-            else:
+            elif isinstance(item, Wait):
                 waits.append((book, since, until, *projections.wait_row(item)))
+            else:
+                holds.append((book, since, until, *projections.hold_row(item)))
     versioned = ("book", "since_seq", "until_seq")
     copy_rows(writer, "ledger.segments", (*versioned, *projections.SEGMENT_COLUMNS), segments)
     copy_rows(writer, "ledger.waits", (*versioned, *projections.WAIT_COLUMNS), waits)
+    copy_rows(writer, "ledger.holds", (*versioned, *projections.HOLD_COLUMNS), holds)
 
 
 def _rebuild_hosts(writer: Writer) -> None:
@@ -184,29 +239,6 @@ def _host_rows(book: str, facts: Iterable[HostFact]) -> list[tuple[object, ...]]
     ]
 
 
-def _command_rows(book: str, command: projections.Journalled) -> Iterator[tuple[str, tuple[object, ...]]]:
-    seq, at_s, fact = command
-    if isinstance(fact, budget.AccountCreated) and book == ORG_BOOK:
-        yield "account", (fact.account, fact.account, seq)
-    elif isinstance(fact, budget.ShareSet):
-        yield "share", (fact.account, instant(at_s), fact.share, seq)
-    elif isinstance(fact, budget.PolicyChanged) and fact.policy == "organisation":
-        yield "organisation", (seq, fact.timezone, fact.period)
-    elif isinstance(fact, budget.PeriodOpened):
-        yield "period", (book, fact.period, seq, fact.installed_gpu_ms)
-
-
-def _first_of_each(kind: str, lines: list[str]) -> list[str]:
-    """An account is created once and a period opened once: what names it again later adds nothing."""
-    names = {"account": 1, "period": 2}.get(kind)
-    if names is None:
-        return lines
-    first: dict[str, str] = {}
-    for line in lines:
-        first.setdefault("\t".join(line.split("\t")[:names]), line)
-    return list(first.values())
-
-
 def _fold(net: dict[Net, int], book: str, p: Posting) -> None:
     run = f"{p.workload}/{p.run}" if p.run else ""
     for side, sign in ((p.debit, -1), (p.credit, 1)):
@@ -216,7 +248,7 @@ def _fold(net: dict[Net, int], book: str, p: Posting) -> None:
 
 def _stored_net(connection: Reader | Writer) -> dict[Net, int]:
     rows = driver(connection).execute(
-        "SELECT book, commodity, pot, account, period, code, coalesce(workload || '/' || run, ''),"
+        f"SELECT book, commodity, pot, account, {_EFFECTIVE_PERIOD}, code, coalesce(workload || '/' || run, ''),"
         f" effective_on::text, sum(amount)::bigint FROM ({_LEGS}) AS legs GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"
     )
     return {tuple(key): amount for *key, amount in rows}
@@ -226,11 +258,13 @@ def _net_lines(net: dict[Net, int]) -> Iterator[str]:
     return (_line((*key, amount)) for key, amount in net.items() if amount)
 
 
-def _balance_lines(net: dict[Net, int]) -> Iterator[str]:
-    sums: dict[Net, int] = defaultdict(int)
-    for key, amount in net.items():
-        sums[key[:6]] += amount
-    return _net_lines(sums)
+def _balance_lines(reader: Reader) -> Iterator[str]:
+    """Return the fold of every posting: what the balances must say (law 4)."""
+    rows = driver(reader).execute(
+        f"SELECT book, commodity, pot, account, period, code, sum(amount)::bigint FROM ({_LEGS}) AS legs"
+        " GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(amount) <> 0"
+    )
+    return (_line(row) for row in rows)
 
 
 def _line(columns: Iterable[object]) -> str:

@@ -16,11 +16,12 @@ from gpuledger.events.envelope import decode_data
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import Corrupt
+from gpuledger.ledger import projections
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.inventory import HostFact
 from gpuledger.ledger.projections import Journalled
-from gpuledger.ledger.segments import Segment, Wait, derive
+from gpuledger.ledger.segments import derive
 
 Told = TypeVar("Told")
 Item = TypeVar("Item", bound=Hashable)
@@ -62,10 +63,10 @@ def versions(
     return past + [(item, since, None) for item, since in current.items()]
 
 
-def history_items(known: Sequence[Known]) -> list[Segment | Wait]:
-    """Return the segments and waits that follow from the facts, for ``versions``."""
+def history_items(known: Sequence[Known]) -> list[projections.Item]:
+    """Return the segments, waits and holds that follow from the facts, for ``versions``."""
     history = derive(known)
-    return [*history.segments, *history.waits]
+    return [*history.segments, *history.waits, *history.holds]
 
 
 def journalled(book: str, seq: int, type_: str, body: str) -> Fact:
@@ -121,13 +122,27 @@ def _host_fact(data: Fact, at_s: int, source: str, digest: bytes) -> HostFact:
     return HostFact(data, Known(data, at_s, source, digest))
 
 
+_ORDERS = (
+    "account.created", "budget.share_set", "budget.overdraft_set", "budget.granted", "budget.transferred",
+    "adjustment.posted", "policy.changed", "period.opened", "period.closing", "period.closed", "period.reopened",
+)  # fmt: skip
+
+
+def ticks(connection: Reader | Writer) -> dict[str, int]:
+    """Return book -> its newest tick, seconds since the epoch; books without one are absent."""
+    rows = driver(connection).execute(
+        "SELECT book, extract(epoch FROM max(effective_at))::bigint FROM ledger.journal"
+        " WHERE workload IS NULL AND type = 'ledger.ticked' GROUP BY book"
+    )
+    return dict(rows.fetchall())
+
+
 def commands(connection: Reader | Writer) -> list[tuple[str, Journalled]]:
     """Return (book, fact) of what people and policy ordered: accounts, shares, grants, periods, zones."""
     rows = driver(connection).execute(
         "SELECT book, seq, type, body::text, effective_at FROM ledger.journal WHERE workload IS NULL"
-        " AND type IN ('account.created', 'budget.share_set', 'budget.granted', 'budget.transferred',"
-        " 'policy.changed', 'period.opened')"
-        " ORDER BY book, seq"
+        " AND type = ANY(%s) ORDER BY book, seq",
+        (list(_ORDERS),),
     )
     return [
         (book, Journalled(seq, seconds(effective_at), journalled(book, seq, type_, body)))

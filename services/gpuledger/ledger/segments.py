@@ -5,13 +5,17 @@ interval in which the workload was eligible to run and did not. Both follow from
 the start that counts, the stop that counts, and the changes between them.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gpuledger.events import workload as events
+from gpuledger.events.decision import DecisionMade
+from gpuledger.events.incident import CreditGranted, CreditReversed
 from gpuledger.kernel.clock import seconds
+from gpuledger.ledger.credits import Credit, credit
 from gpuledger.ledger.facts import STOPS, Known, winner
+from gpuledger.ledger.holds import Hold, Span, admitted, holds
 
 UNMAPPED = "unmapped/unknown"
 """The visible account of runs that nothing says an owner of (law 7)."""
@@ -25,7 +29,10 @@ DEFAULT_MINIMUM_RUNTIME_S = 3600
 
 @dataclass(frozen=True, slots=True, order=True)
 class Segment:
-    """GPUs held by one run over ``[from_s, to_s)``; ``to_s`` is None while the run is open."""
+    """GPUs held by one run over ``[from_s, to_s)``; ``to_s`` is None while the run is open.
+
+    ``capped_s`` is set on open segments only: the declared limit, beyond which nothing is charged.
+    """
 
     workload: str
     run: str
@@ -38,6 +45,13 @@ class Segment:
     gpu_model: str | None
     hosts: tuple[str, ...]
     estimated: bool
+    capped_s: int | None = None
+
+    def until_s(self, now_s: int) -> int:
+        """Return where the segment ends as seen at an instant; an open one goes on to its cap at most."""
+        if self.to_s is not None:
+            return self.to_s
+        return now_s if self.capped_s is None else min(now_s, self.capped_s)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,17 +75,28 @@ class History:
 
     segments: tuple[Segment, ...]
     waits: tuple[Wait, ...]
+    holds: tuple[Hold, ...] = ()
+    credits: tuple[Credit, ...] = ()
+    is_admitted: bool = False
+    """Whether some admission decided about it: only then it has, or had, holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
+    start: events.Started
     started: Known
     stop: Known | None
     changes: tuple[Known, ...]
+    claims: "_Claims"
+
+    @property
+    def end_s(self) -> int | None:
+        """When it stopped; None while it goes on."""
+        return self.stop.at_s if self.stop else None
 
 
 def derive(facts: Sequence[Known]) -> History:
-    """Return the segments and waits that follow from all facts known of one workload.
+    """Return the segments, waits, holds and credits that follow from all facts known of one workload.
 
     A run without a start has no segment yet; one that stopped before it started holds nothing and
     is charged nothing. The result depends on the set of facts only.
@@ -82,16 +107,39 @@ def derive(facts: Sequence[Known]) -> History:
     runs.sort(
         key=lambda run: run.started.at_s
     )  # of runs that start together the one named last is the newest
-    segments = tuple(s for run in runs for s in _segments(run, submitted))
-    return History(segments=segments, waits=tuple(_waits(found.over, submitted, runs)))
+    segments = tuple(s for run in runs for s in _segments(run, submitted, found.decisions))
+    return History(
+        segments=segments,
+        waits=tuple(_waits(found.over, submitted, runs)),
+        holds=_holds(found, runs) if found.decisions else (),
+        credits=tuple(c for run in runs if run.claims.credits for c in _credits(run)),
+        is_admitted=bool(found.decisions),
+    )
 
 
-class _Claims(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Claims:
     """All that is claimed of one run, contradictions included."""
 
-    started: list[Known]
-    stops: list[Known]
-    changes: list[Known]
+    started: list[Known] = field(default_factory=list)
+    stops: list[Known] = field(default_factory=list)
+    changes: list[Known] = field(default_factory=list)
+    checkpoints: list[Known] = field(default_factory=list)
+    credits: list[Known] = field(default_factory=list)
+
+    def add(self, fact: Known) -> None:
+        """Put a fact where it belongs; what says nothing about GPUs held belongs nowhere."""
+        data = fact.data
+        if isinstance(data, events.Started):
+            self.started.append(fact)
+        elif isinstance(data, STOPS):
+            self.stops.append(fact)
+        elif isinstance(data, events.Resized | events.ClassChanged):
+            self.changes.append(fact)
+        elif isinstance(data, events.Checkpointed):
+            self.checkpoints.append(fact)
+        elif isinstance(data, CreditGranted | CreditReversed):
+            self.credits.append(fact)
 
 
 class _Found(NamedTuple):
@@ -100,29 +148,24 @@ class _Found(NamedTuple):
     submitted: list[Known]
     over: list[Known]
     runs: dict[str, _Claims]
+    decisions: dict[int, list[Known]]
 
 
 def _sort_out(facts: Iterable[Known]) -> _Found:
-    found = _Found([], [], {})
+    found = _Found([], [], {}, {})
     for fact in facts:
         data = fact.data
         if isinstance(data, events.Submitted):
             found.submitted.append(fact)
-            continue
-        run = getattr(data, "run", None)
-        if run is None:
-            if isinstance(data, events.Ended):
-                found.over.append(fact)
-            continue
-        claims = found.runs.get(run)
-        if claims is None:
-            claims = found.runs[run] = _Claims([], [], [])
-        if isinstance(data, events.Started):
-            claims.started.append(fact)
-        elif isinstance(data, STOPS):
-            claims.stops.append(fact)
-        elif isinstance(data, events.Resized | events.ClassChanged):
-            claims.changes.append(fact)
+        elif (run := getattr(data, "run", None)) is not None:
+            claims = found.runs.get(run)
+            if claims is None:
+                claims = found.runs[run] = _Claims()
+            claims.add(fact)
+        elif isinstance(data, events.Ended):
+            found.over.append(fact)
+        elif isinstance(data, DecisionMade):
+            found.decisions.setdefault(data.attempt, []).append(fact)
     return found
 
 
@@ -130,31 +173,50 @@ def _run(claims: _Claims) -> _Run | None:
     started = winner(claims.started)
     if started is None:
         return None
+    assert isinstance(started.data, events.Started)  # noqa: S101 - narrows the type; _sort_out chose it
     by_instant: dict[tuple[int, type], list[Known]] = {}
     for fact in claims.changes:
         by_instant.setdefault((fact.at_s, type(fact.data)), []).append(fact)
     changes = [w for candidates in by_instant.values() if (w := winner(candidates)) is not None]
     changes.sort(key=lambda f: (f.at_s, type(f.data).__name__))
-    return _Run(started, winner(claims.stops), tuple(changes))
+    return _Run(started.data, started, winner(claims.stops), tuple(changes), claims)
 
 
-def _segments(run: _Run, submitted: Known | None) -> list[Segment]:
-    start, asked = run.started.data, submitted.data if submitted else None
-    assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; _run chose it
+def _holds(found: _Found, runs: Sequence[_Run]) -> tuple[Hold, ...]:
+    spans: dict[int, Span] = {}
+    for (
+        run
+    ) in runs:  # of two runs that call themselves the same attempt the first is the one that was admitted
+        spans.setdefault(run.start.attempt, Span(run.start.run, run.started.at_s, run.end_s))
+    return holds(found.decisions, spans, is_over=bool(found.over))
+
+
+def _credits(run: _Run) -> Iterable[Credit]:
+    if run.end_s is not None:
+        given = credit(run.claims.credits, run.claims.checkpoints, run.started.at_s, run.end_s)
+        if given is not None:
+            yield given
+
+
+def _segments(run: _Run, submitted: Known | None, decisions: Mapping[int, Sequence[Known]]) -> list[Segment]:
+    start, asked = run.start, submitted.data if submitted else None
     assert asked is None or isinstance(asked, events.Submitted)  # noqa: S101
-    end_s = run.stop.at_s if run.stop else None
+    end_s = run.end_s
+    limit_s = asked.time_limit_s if asked else None
+    decision = admitted(decisions.get(start.attempt, ()), run.started.at_s) if decisions else None
     current = Segment(
         workload=start.workload,
         run=start.run,
         from_s=run.started.at_s,
         to_s=end_s,
         account=start.account or (asked.account if asked else UNMAPPED),
-        klass=start.klass or _mapped_class(asked),
+        klass=decision.klass if decision else start.klass or _mapped_class(asked),
         user=start.user or (asked.user if asked else NOBODY),
         gpus_milli=start.gpus_milli,
         gpu_model=start.gpu_model or (asked.gpu_model if asked else None),
         hosts=tuple(sorted(start.hosts)),
         estimated=bool(run.stop and getattr(run.stop.data, "estimated", False)),
+        capped_s=run.started.at_s + limit_s if limit_s and end_s is None else None,
     )
     pieces: list[Segment] = []
     for change in run.changes:
@@ -164,7 +226,7 @@ def _segments(run: _Run, submitted: Known | None) -> list[Segment]:
         if changed == current:
             continue
         if change.at_s > current.from_s:
-            pieces.append(replace(current, to_s=change.at_s))
+            pieces.append(replace(current, to_s=change.at_s, capped_s=None))
             changed = replace(changed, from_s=change.at_s)
         current = changed
     pieces.append(current)

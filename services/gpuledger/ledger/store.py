@@ -11,7 +11,7 @@ from gpuledger.events.envelope import decode_data
 from gpuledger.kernel.clock import EPOCH, seconds
 from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger.chain import GENESIS, JournalRow
-from gpuledger.ledger.charges import Key, Posted, Posting
+from gpuledger.ledger.charges import HOLD, RELEASE, Key, Posted, Posting
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.facts import Known
 
@@ -31,6 +31,8 @@ class BookHead(NamedTuple):
     last_seq: int
     head: bytes
     last_recorded_at: dt.datetime
+    ticked_s: int | None = None
+    """Where the book's own clock stands: the newest tick; None before the first."""
 
 
 def lock_book(writer: Writer, book: str) -> BookHead:
@@ -42,17 +44,20 @@ def lock_book(writer: Writer, book: str) -> BookHead:
         (book, GENESIS, EPOCH),
     )
     row = connection.execute(
-        "SELECT last_seq, head, last_recorded_at FROM ledger.books WHERE book = %s FOR UPDATE", (book,)
+        "SELECT last_seq, head, last_recorded_at, extract(epoch FROM ticked_at)::bigint"
+        " FROM ledger.books WHERE book = %s FOR UPDATE",
+        (book,),
     ).fetchone()
     assert row is not None  # noqa: S101 - inserted above
-    return BookHead(book, row[0], bytes(row[1]), row[2])
+    return BookHead(book, row[0], bytes(row[1]), row[2], row[3])
 
 
 def write_head(writer: Writer, head: BookHead) -> None:
     """Record the new end of the chain."""
     driver(writer).execute(
-        "UPDATE ledger.books SET last_seq = %s, head = %s, last_recorded_at = %s WHERE book = %s",
-        (head.last_seq, head.head, head.last_recorded_at, head.book),
+        "UPDATE ledger.books SET last_seq = %s, head = %s, last_recorded_at = %s,"
+        " ticked_at = to_timestamp(%s) WHERE book = %s",
+        (head.last_seq, head.head, head.last_recorded_at, head.ticked_s, head.book),
     )
 
 
@@ -80,39 +85,69 @@ def facts_of(connection: Reader | Writer, book: str, workloads: Sequence[str]) -
         yield name, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest))
 
 
-def workloads_ending_after(writer: Writer, book: str, at: dt.datetime) -> list[str]:
-    """Return the workloads that are charged for time after an instant."""
+def workloads_after(writer: Writer, book: str, at: dt.datetime) -> list[str]:
+    """Return the workloads that are charged for time after an instant, or have GPU-time set aside after it."""
     rows = driver(writer).execute(
-        "SELECT DISTINCT workload FROM ledger.segments WHERE book = %s AND until_seq IS NULL AND to_at > %s",
-        (book, at),
+        "SELECT workload FROM ledger.segments WHERE book = %(book)s AND until_seq IS NULL"
+        " AND (to_at > %(at)s OR to_at IS NULL)"
+        " UNION SELECT workload FROM ledger.holds WHERE book = %(book)s AND until_seq IS NULL AND to_at > %(at)s",
+        {"book": book, "at": at},
     )
     return [workload for (workload,) in rows]
+
+
+def workloads_open(writer: Writer, book: str, at: dt.datetime) -> list[str]:
+    """Return the workloads that a tick moves: those with open runs, and those whose hold has expired unused by then."""
+    rows = driver(writer).execute(
+        "SELECT workload FROM ledger.segments WHERE book = %(book)s AND until_seq IS NULL AND to_at IS NULL"
+        " UNION SELECT workload FROM ledger.holds"
+        " WHERE book = %(book)s AND until_seq IS NULL AND run IS NULL AND expires_at <= %(at)s",
+        {"book": book, "at": at},
+    )
+    return [workload for (workload,) in rows]
+
+
+SIGNED = """
+    SELECT p.*,
+           -- A correction runs the other way: out of the pot that use goes into.
+           CASE WHEN forward THEN amount ELSE -amount END AS signed,
+           CASE WHEN forward THEN credit_account ELSE debit_account END AS account,
+           CASE WHEN forward THEN debit_pot ELSE credit_pot END AS from_pot,
+           CASE code WHEN 'release' THEN 'hold' ELSE code END AS movement
+    FROM ledger.postings AS p
+    CROSS JOIN LATERAL (
+        SELECT (p.debit_pot, p.credit_pot) IN (
+            ('budget', 'spent'), ('held', 'spent'), ('budget', 'held'), ('free', 'unallocated'), ('spent', 'credited'),
+            ('issue', 'budget'), ('budget', 'expired')) OR (p.code = 'rollover' AND p.credit_pot = 'budget')
+        AS forward) AS direction
+"""
+"""Postings with the sign, the account and the debit pot of the movement that they make or take back."""
 
 
 def posted_of(
     connection: Reader | Writer, book: str, workloads: Sequence[str]
 ) -> Iterator[tuple[str, Key, Posted]]:
-    """Yield the net amounts posted for the workloads."""
+    """Yield the net amounts posted for the workloads, whatever period they were booked in."""
     if not workloads:
         return
     rows = driver(connection).execute(
-        """
-        SELECT workload, code, commodity, account, run, effective_on, period, sum(signed), max(seq)
-        FROM (SELECT p.*,
-                     -- A correction runs the other way: out of the pot that use goes into.
-                     CASE WHEN credit_pot IN ('spent', 'unallocated') THEN amount ELSE -amount END AS signed,
-                     CASE WHEN credit_pot IN ('spent', 'unallocated')
-                          THEN credit_account ELSE debit_account END AS account,
-                     CASE WHEN credit_pot IN ('spent', 'unallocated')
-                          THEN credit_period ELSE debit_period END AS period
-              FROM ledger.postings AS p
-              WHERE book = %s AND workload = ANY(%s) AND code IN ('charge', 'unallocated')) AS own
-        GROUP BY workload, code, commodity, account, run, effective_on, period
+        f"""
+        SELECT workload, movement, commodity, account, from_pot, run, effective_on, sum(signed), max(seq)
+        FROM ({SIGNED} WHERE book = %s AND workload = ANY(%s)) AS own
+        GROUP BY workload, movement, commodity, account, from_pot, run, effective_on
         """,
         (book, list(workloads)),
     )
-    for name, code, commodity, account, run, day, period, amount, seq in rows:
-        yield name, Key(code, commodity, account, run, day, period), Posted(int(amount), seq)
+    for name, code, commodity, account, pot, run, day, amount, seq in rows:
+        yield name, Key(code, commodity, account, pot, run, day), Posted(int(amount), seq)
+
+
+def shut_periods(connection: Reader | Writer, book: str) -> frozenset[str]:
+    """Return the periods of a book into which nothing is booked any more: closing or closed."""
+    rows = driver(connection).execute(
+        "SELECT period FROM ledger.periods WHERE book = %s AND state <> 'open'", (book,)
+    )
+    return frozenset(period for (period,) in rows)
 
 
 def make_partitions(writer: Writer, head: BookHead, rows: Sequence[tuple[JournalRow, bytes]]) -> None:
@@ -171,7 +206,9 @@ def add_to_balances(writer: Writer, book: str, postings: Iterable[Sequence[Posti
     for of in postings:
         for posting in of:
             for side, sign in ((posting.debit, -1), (posting.credit, 1)):
-                key = (posting.commodity, side.account, side.period, side.pot, posting.code)
+                # What is released was held: one movement, so that a balance tells no order of arrival.
+                code = HOLD if posting.code == RELEASE else posting.code
+                key = (posting.commodity, side.account, side.period, side.pot, code)
                 deltas[key] = deltas.get(key, 0) + sign * posting.amount
     if not deltas:
         return

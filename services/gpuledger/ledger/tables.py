@@ -3,7 +3,7 @@
 Append only (triggers refuse change, even by the owner): ``journal``, ``postings``, ``identities``. The first two
 are partitioned by the month of ``recorded_at``; `ledger.make_partitions` makes their partitions.
 Projections (dropped and rebuilt from the journal at will): everything else in schema ``ledger``.
-Erasable: schema ``side``. Samples: schema ``telemetry``.
+What is erasable and what is sampled stands in ``side_tables``.
 """
 
 import sqlalchemy as sa
@@ -20,6 +20,11 @@ books = sa.Table(
     Column("last_seq", BigInteger, nullable=False, comment="sequence of the newest journal row; 0 for none"),
     Column("head", sa.LargeBinary, nullable=False, comment="row_hash of the newest journal row"),
     Column("last_recorded_at", Instant, nullable=False),
+    Column(
+        "ticked_at",
+        Instant,
+        comment="newest tick: open runs are charged up to here; null before the first",
+    ),
     schema="ledger",
     comment="one row per book; its row lock is the book lock",
 )
@@ -98,6 +103,14 @@ postings = sa.Table(
     Column("reason", Text, comment="why a correction was posted"),
     # Serves the "diff" of derive-and-diff: what is posted for a workload.
     sa.Index("ix_postings_workload", "book", "workload", postgresql_where=sa.text("workload IS NOT NULL")),
+    # Serve settlements, which ask for days however late these were booked: blocks are mostly of few days.
+    sa.Index("ix_postings_day", "effective_on", postgresql_using="brin"),
+    sa.Index(
+        "ix_postings_settled",
+        "book",
+        "effective_on",
+        postgresql_where=sa.text("code IN ('expiry', 'rollover')"),
+    ),
     schema="ledger",
     postgresql_partition_by="RANGE (recorded_at)",
 )
@@ -135,6 +148,13 @@ segments = sa.Table(
     Column("estimated", sa.Boolean, nullable=False),
     Column("since_seq", BigInteger, nullable=False, comment="journal row from which the book says so"),
     Column("until_seq", BigInteger, comment="journal row from which the book says otherwise"),
+    Column(
+        "capped_at",
+        Instant,
+        comment="while the run is open: its declared limit, beyond which nothing is charged",
+    ),
+    # Serves ticks and the open remainder of balances.
+    sa.Index("ix_segments_open", "book", postgresql_where=sa.text("until_seq IS NULL AND to_at IS NULL")),
     # Serves reports: the segments of a book that are in force, by time.
     sa.Index("ix_segments_current", "book", "from_at", postgresql_where=sa.text("until_seq IS NULL")),
     # Serves derive-and-diff.
@@ -163,6 +183,29 @@ waits = sa.Table(
     sa.Index("ix_waits_workload", "book", "workload"),
     schema="ledger",
     comment="intervals in which a workload was eligible to run and did not",
+)
+
+holds = sa.Table(
+    "holds",
+    METADATA,
+    Column("id", BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("book", Text, nullable=False),
+    Column("workload", Text, nullable=False),
+    Column("attempt", BigInteger, nullable=False),
+    Column("from_at", Instant, nullable=False),
+    Column("to_at", Instant, nullable=False),
+    Column("account", Text, nullable=False),
+    Column("gpus_milli", BigInteger, nullable=False),
+    Column("gpu_model", Text),
+    Column("run", Text, comment="the run that drains it; null while nothing has started"),
+    Column("expires_at", Instant, comment="a start at or after this finds no hold"),
+    Column("since_seq", BigInteger, nullable=False),
+    Column("until_seq", BigInteger),
+    # Serves balances and renewals: what is set aside at an instant.
+    sa.Index("ix_holds_current", "book", "to_at", postgresql_where=sa.text("until_seq IS NULL")),
+    sa.Index("ix_holds_workload", "book", "workload"),
+    schema="ledger",
+    comment="GPU-time set aside by admissions, as windows of attempts",
 )
 
 hosts = sa.Table(
@@ -217,14 +260,53 @@ organisation = sa.Table(
     schema="ledger",
 )
 
+overdrafts = sa.Table(
+    "overdrafts",
+    METADATA,
+    Column("account", Text, primary_key=True),
+    Column("from_at", Instant, primary_key=True),
+    Column("overdraft", Text, nullable=False),
+    Column("set_seq", BigInteger, primary_key=True, autoincrement=False),
+    schema="ledger",
+)
+
 periods = sa.Table(
     "periods",
     METADATA,
     Column("book", Text, primary_key=True),
     Column("period", Text, primary_key=True),
-    Column("opened_seq", BigInteger, nullable=False),
-    Column("installed_gpu_ms", BigInteger, nullable=False),
+    Column("opened_seq", BigInteger),
+    Column("installed_gpu_ms", BigInteger),
+    Column(
+        "state", Text, nullable=False, server_default=sa.text("'open'"), comment="open, closing or closed"
+    ),
+    Column("version", BigInteger, nullable=False, server_default=sa.text("0"), comment="closes begun so far"),
+    Column("closing_seq", BigInteger, comment="the row that fixed what the last close is made of"),
+    Column("closed_seq", BigInteger, comment="the row that settled it; null while it is open or closing"),
     schema="ledger",
+)
+
+lots = sa.Table(
+    "lots",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("account", Text, primary_key=True),
+    Column("period", Text, primary_key=True),
+    Column("name", Text, primary_key=True, comment="its origin within account and period, such as grant/12"),
+    Column("priority", BigInteger),
+    Column("expires_on", sa.Date, comment="first day on which it is gone; null for the end of the period"),
+    Column("created_seq", BigInteger, nullable=False),
+    Column(
+        "amount",
+        BigInteger,
+        nullable=False,
+        comment="weighted gpu_ms; below zero for a debt that was carried over",
+    ),
+    Column("rollover", Text),
+    # Serves ticks: what lapses.
+    sa.Index("ix_lots_expiry", "book", "expires_on", postgresql_where=sa.text("expires_on IS NOT NULL")),
+    schema="ledger",
+    comment="budget by origin: grants, what was received, what was carried over",
 )
 
 stream_offsets = sa.Table(
@@ -278,52 +360,7 @@ outbox = sa.Table(
     schema="ledger",
 )
 
-user_keys = sa.Table(
-    "user_keys",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column(
-        "key", sa.LargeBinary, nullable=False, comment="random; erasing the row makes the token meaningless"
-    ),
-    Column("token", Text, nullable=False, unique=True),
-    schema="side",
-)
-
-texts = sa.Table(
-    "texts",
-    METADATA,
-    Column("ref", sa.LargeBinary, primary_key=True, comment="SHA-256 over salt and body"),
-    Column("salt", sa.LargeBinary, nullable=False),
-    Column("body", sa.LargeBinary, nullable=False),
-    schema="side",
-)
-
-samples = sa.Table(
-    "samples",
-    METADATA,
-    Column("book", Text, primary_key=True),
-    Column("source", Text, primary_key=True),
-    Column("event_id", Text, primary_key=True),
-    schema="telemetry",
-    comment="identities already counted",
-)
-
-buckets = sa.Table(
-    "buckets",
-    METADATA,
-    Column("book", Text, primary_key=True),
-    Column("bucket_at", Instant, primary_key=True, comment="start of five minutes"),
-    Column("gpu", Text, primary_key=True),
-    Column("workload", Text, primary_key=True, comment="empty when no run held the GPU"),
-    Column("run", Text, primary_key=True),
-    Column("rung", Text, primary_key=True, comment="gpu_util, gr_engine_active, sm_active or tensor_active"),
-    Column("sampled_gpu_ms", BigInteger, nullable=False),
-    Column("used_gpu_upms", BigInteger, nullable=False, comment="gpu_ms times parts per million of the rung"),
-    schema="telemetry",
-)
-
 __all__ = [
-    "accounts", "balances", "books", "buckets", "dead_letters", "hosts", "identities", "journal",
-    "organisation", "outbox", "periods", "postings", "samples", "segments", "shares", "stream_offsets", "texts",
-    "user_keys", "waits",
+    "accounts", "balances", "books", "dead_letters", "holds", "hosts", "identities", "journal", "lots",
+    "organisation", "outbox", "overdrafts", "periods", "postings", "segments", "shares", "stream_offsets", "waits",
 ]  # fmt: skip

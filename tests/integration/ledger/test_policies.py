@@ -169,7 +169,7 @@ def test_everything_comes_back_from_the_journal_under_its_card(ledger: Ledger) -
     ledger.append(*run_of(0, HOUR, gpu_model="H100"))
     before = ledger.rows(NET)
     with writing(ledger.engine) as writer:
-        rebuild(writer)
+        rebuild(writer, Calendar())
     assert ledger.rows(NET) == before
     assert holds(ledger)
 

@@ -73,10 +73,10 @@ class Trial:
         return rebuild.state_digest(self.reader)
 
     def mend(self) -> None:
-        rebuild.rebuild(self.writer)
+        rebuild.rebuild(self.writer, Calendar())
 
     def in_force(self, table: str) -> list[str]:
-        versioned = table in ("segments", "waits", "hosts")
+        versioned = table in ("segments", "waits", "holds", "hosts")
         columns = "to_jsonb(t) - 'id' - 'since_seq'" if versioned else "to_jsonb(t)"
         where = "WHERE until_seq IS NULL" if versioned else ""
         sql = f"SELECT ({columns})::text FROM ledger.{table} AS t {where} ORDER BY 1"
@@ -181,5 +181,5 @@ def test_the_writer_role_may_rebuild(ledger: Ledger) -> None:
     digest = ledger.digest()
     with writing(ledger.engine) as writer:
         assert writer.exec_driver_sql("SELECT current_user").scalar() == "gpuledger_writer"
-        rebuild.rebuild(writer)
+        rebuild.rebuild(writer, Calendar())
     assert ledger.digest() == digest

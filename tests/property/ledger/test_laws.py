@@ -175,7 +175,7 @@ def test_after_any_history_the_chain_holds_debits_are_credits_and_a_rebuild_agre
             "SELECT commodity, sum(amount) FROM ledger.balances GROUP BY 1"
         ).all()
         audit, stands = verify(reader), check(reader, calendar)
-        rebuild(writer)
+        rebuild(writer, calendar)
         rebuilt = check(reader, calendar)
         transaction.rollback()
     assert [(commodity, total) for commodity, total in sums if total != 0] == []

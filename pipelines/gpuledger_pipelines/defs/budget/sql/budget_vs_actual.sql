@@ -7,12 +7,12 @@ WITH period AS (
 -- Balances are kept in weighted units, gpu_ms x per mille; people and programs see gpu_ms, rounded down.
 pot AS (
     SELECT period, account,
-           floor(coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'grant'), 0) / 1000)::bigint AS budget,
+           floor(coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code IN ('grant', 'rollover')), 0) / 1000)::bigint AS budget,
            floor(coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'transfer'), 0) / 1000)::bigint AS transferred,
            floor(coalesce(sum(amount) FILTER (WHERE pot = 'spent' AND code = 'charge'), 0) / 1000)::bigint AS charged,
            floor(coalesce(sum(amount) FILTER (WHERE pot = 'held'), 0) / 1000)::bigint AS held,
            floor(coalesce(sum(amount) FILTER (WHERE pot = 'credited'), 0) / 1000)::bigint AS credited,
-           floor(coalesce(sum(amount) FILTER (WHERE pot = 'expired'), 0) / 1000)::bigint AS expired,
+           floor(coalesce(sum(amount) FILTER (WHERE pot = 'expired' AND code = 'expiry'), 0) / 1000)::bigint AS expired,
            floor(coalesce(sum(amount) FILTER (WHERE pot = 'unallocated'), 0) / 1000)::bigint AS unallocated
     FROM period
     JOIN ledger_read.balances USING (period)

@@ -3,10 +3,10 @@ WITH span AS (
     -- Open runs count up to the run's present, and nothing counts beyond it.
     SELECT account, class AS kind, gpus_milli AS milli,
            greatest(floor(extract(epoch FROM from_at))::bigint, :from_s) AS from_s,
-           least(coalesce(floor(extract(epoch FROM to_at))::bigint, :now_s), :to_s, :now_s) AS to_s
+           least(coalesce(floor(extract(epoch FROM until_at))::bigint, :now_s), :to_s, :now_s) AS to_s
     FROM ledger_read.segments
     WHERE cluster = :cluster AND gpus_milli > 0
-      AND from_at < to_timestamp(:to_s) AND (to_at IS NULL OR to_at > to_timestamp(:from_s))
+      AND from_at < to_timestamp(:to_s) AND (until_at IS NULL OR until_at > to_timestamp(:from_s))
 ),
 -- include: integral
 ,
