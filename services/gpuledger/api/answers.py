@@ -46,6 +46,9 @@ class Balance(Answer):
     unallocated_gpu_ms: int
     binding_account: str = Field(description="The account whose room `available_gpu_ms` is.")
     own_available_gpu_ms: int = Field(description="What is left of the account's own GPU-time.")
+    rolled_over_gpu_ms: int = Field(
+        description="The part of what was granted that the period before left; below zero for a debt."
+    )
 
 
 class Balances(Answer):

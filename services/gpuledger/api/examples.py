@@ -15,7 +15,7 @@ _BALANCE = {
     "transferred_gpu_hours": "0.000", "charged_gpu_hours": "90000.000", "held_gpu_hours": "800.000",
     "credited_gpu_hours": "0.000", "expired_gpu_hours": "0.000", "available_gpu_hours": "29200.000",
     "unallocated_gpu_hours": "0.000", "own_available_gpu_ms": 29_200 * _HOUR,
-    "own_available_gpu_hours": "29200.000",
+    "own_available_gpu_hours": "29200.000", "rolled_over_gpu_ms": 0, "rolled_over_gpu_hours": "0.000",
 }  # fmt: skip
 BALANCE = {**_BALANCE, "as_of": _AS_OF}
 BALANCES = {"balances": [_BALANCE], "as_of": _AS_OF}

@@ -3,7 +3,9 @@
 import typer
 
 from gpuledger.cli import (
+    admission,
     budgets,
+    closes,
     database,
     demo,
     grants,
@@ -34,10 +36,13 @@ app.command("import")(ingesting.import_)
 app.command("ingest")(ingesting.ingest)
 budgets.app.command("grant")(grants.grant)
 budgets.app.command("transfer")(grants.transfer)
+budgets.app.command("adjust")(grants.adjust)
 app.add_typer(budgets.app, name="budget")
 app.add_typer(periods.app, name="period")
+app.add_typer(closes.app, name="close")
 app.add_typer(inventory.app, name="inventory")
 app.add_typer(policy_data.app, name="policy-data")
+app.command("admit")(admission.admit)
 app.command("usage")(reports.usage)
 app.command("balance")(reports.balance)
 app.command("layers")(reports.layers)

@@ -1,6 +1,7 @@
-"""``gpuledger budget grant`` and ``budget transfer``: one order each, shown first, booked once per key."""
+"""``gpuledger budget grant``, ``transfer`` and ``adjust``: one order each, shown first, booked once per key."""
 
 from decimal import Decimal, InvalidOperation
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
@@ -26,6 +27,17 @@ Key = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change and stop.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+class Adjustable(StrEnum):
+    """Movements that somebody may correct."""
+
+    GRANT = "grant"
+    CHARGE = "charge"
+    CREDIT = "credit"
+    UNALLOCATED = "unallocated"
+
+
 GpuHours = Annotated[str, typer.Argument(metavar="GPU_HOURS", help="How much, such as 1200 or 0.5.")]
 
 
@@ -86,6 +98,40 @@ def transfer(
         return Transferred(
             account=account, to=to, cluster=cluster_of(account, cluster), period=period, gpu_ms=amount, reason=reason,
             by=who(),
+        )  # fmt: skip
+
+    _execute(account, order, key, dry_run=dry_run, yes=yes, as_json=as_json)
+
+
+def adjust(
+    account: Annotated[str, typer.Argument(help="The leaf whose balance is wrong.")],
+    gpu_hours: Annotated[
+        str,
+        typer.Argument(metavar="GPU_HOURS", help="How much, such as 12; after -- also below zero: -- -12."),
+    ],
+    *,
+    code: Annotated[Adjustable, typer.Option("--code", help="The movement that is corrected.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why no fact can correct it; kept with the order.")],
+    period: Period,
+    cluster: Cluster = None,
+    corrects: Annotated[
+        int | None, typer.Option("--corrects", help="The row of the book that is corrected.")
+    ] = None,
+    key: Key = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Correct what no fact can correct; into a closed period it is booked as an adjustment of the open one."""
+    from gpuledger.events.budget import AdjustmentPosted
+
+    takes_back = gpu_hours.startswith("-")
+    amount = read_gpu_hours(gpu_hours.removeprefix("-")) * (-1 if takes_back else 1)
+
+    def order(calendar: "Calendar", *, inner: bool) -> "Command":  # noqa: ARG001 - as for a grant
+        return AdjustmentPosted(
+            account=account, cluster=cluster_of(account, cluster), period=period, code=code.value, gpu_ms=amount,
+            reason=reason, by=who(), corrects_seq=corrects,
         )  # fmt: skip
 
     _execute(account, order, key, dry_run=dry_run, yes=yes, as_json=as_json)
@@ -166,10 +212,12 @@ def _execute(
 
 def shown(command: "Command") -> str:
     """Return a command as one line for people."""
-    from gpuledger.events.budget import Transferred
+    from gpuledger.events.budget import AdjustmentPosted, Transferred
     from gpuledger.kernel.amounts import gpu_hours
 
     where = f"{command.cluster} {command.period}  {gpu_hours(command.gpu_ms):,} GPU-hours"
     if isinstance(command, Transferred):
         return f"~ transfer {command.account} -> {command.to}  {where}"
+    if isinstance(command, AdjustmentPosted):
+        return f"~ adjust   {command.account}  {command.code}  {where}"
     return f"+ {'limit' if command.limit else 'grant'}    {command.account}  {where}"

@@ -61,6 +61,7 @@ def usage(
 
 def balance(
     account: Annotated[str, typer.Argument(help="Account path, such as philly/ee9e8c.")],
+    *,
     cluster: Cluster = None,
     period: Annotated[
         str | None, typer.Option("--period", help="Budget period, such as 2017-10; the newest unless given.")
@@ -68,11 +69,18 @@ def balance(
     from_: From = None,
     to: To = None,
     as_of: AsOf = None,
+    as_known: Annotated[
+        bool,
+        typer.Option(
+            "--as-known", help="By the period that movements belong to, however late they were booked."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Print what an account was granted, has used, holds and has left.
 
-    Of the periods that touch the window, the newest is shown.
+    Of the periods that touch the window, the newest is shown: as booked into it, which a close has sealed,
+    unless it is asked for as known.
     """
     from gpuledger import settings
     from gpuledger.database.engine import reading
@@ -94,14 +102,19 @@ def balance(
             from_s=from_s,
             to_s=to_s,
             as_of=recorded(as_of),
+            as_known=as_known,
         )
         found = read_balance(reader, account, query, seconds(SystemClock().now()), config.calendar)
     if as_json:
-        print_json(found.as_json())
+        print_json({**found.as_json(), "basis": "as_known" if as_known else "as_sealed"})
         return
     names = ("granted", "transferred", "charged", "held", "credited", "expired", "available", "unallocated")
     rows = [(name, f"{gpu_hours(getattr(found, name + '_gpu_ms')):,}") for name in names]
-    print_table(["", ">GPU-hours"], rows, title=f"{found.account} on {found.cluster}, {found.period}")
+    print_table(
+        ["", ">GPU-hours"],
+        rows,
+        title=f"{found.account} on {found.cluster}, {found.period}{', as known' * as_known}",
+    )
     if found.available_gpu_ms != found.own_available_gpu_ms:
         own = gpu_hours(found.own_available_gpu_ms)
         print(f"{own:,} GPU-hours are left of its own; the limit of {found.binding_account} binds")

@@ -26,6 +26,7 @@ class Balance(Answer, frozen=True, kw_only=True):
     unallocated_gpu_ms: int
     binding_account: str
     own_available_gpu_ms: int
+    rolled_over_gpu_ms: int
 
 
 class OneBalance(Balance, frozen=True, kw_only=True):

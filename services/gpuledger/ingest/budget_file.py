@@ -51,7 +51,7 @@ class Account(Strict):
     """A node of the program tree."""
 
     share: Annotated[int, Field(ge=0, le=10**9)] = 1
-    overdraft: Literal["soft", "hard"] = "soft"
+    overdraft: Literal["soft", "hard"] | None = None
     grants: tuple[Grant, ...] = ()
 
 
@@ -79,11 +79,6 @@ def read(path: Path) -> BudgetFile:
         _check_grants(file)
     except Refused as error:
         raise Refused(f"{path}: {error.message}", hint=error.hint) from error
-    if any(account.overdraft == "hard" for account in file.accounts.values()):
-        raise Refused(
-            f"{path}: overdraft: hard needs holds, which this version does not place yet",
-            hint="use soft (the default): charges go on and the account is shown over budget",
-        )
     return file
 
 

@@ -65,6 +65,7 @@ def _organisation(reader: Reader, file: BudgetFile, by: str, default: Calendar) 
 
 def _accounts(reader: Reader, file: BudgetFile, at_s: int, by: str) -> Iterator[Change]:
     known, shares = set(queries.account_paths(reader)), queries.shares_at(reader, instant(at_s))
+    hard = queries.hard_accounts(reader, instant(at_s))
     for path in sorted({node for name in file.accounts for node in lineage(name)} - known):
         created = budget.AccountCreated(account=path, by=by, reason="budget-file")
         yield Change(f"+ account  {path}", (created,))
@@ -74,6 +75,10 @@ def _accounts(reader: Reader, file: BudgetFile, at_s: int, by: str) -> Iterator[
             shown = f"~ share    {path}  {'1 (default)' if before is None else before} -> {account.share}"
             share_set = budget.ShareSet(account=path, share=account.share, reason="budget-file", by=by)
             yield Change(shown, (share_set,))
+        overdraft = "hard" if path in hard else "soft"
+        if account.overdraft is not None and overdraft != account.overdraft:
+            set_ = budget.OverdraftSet(account=path, overdraft=account.overdraft, reason="budget-file", by=by)
+            yield Change(f"~ overdraft {path}  {overdraft} -> {account.overdraft}", (set_,))
 
 
 def _hosts(reader: Reader, name: str, cluster: Cluster, at_s: int) -> Iterator[Change]:

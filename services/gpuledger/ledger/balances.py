@@ -1,12 +1,13 @@
 """Balances: what was granted, what it bought, what is left, and who binds it.
 
 own available = granted + transferred + credited - expired - charged - held, in weighted units shown as
-gpu_ms; available is that, or the room under the tightest limit above when that is smaller. Charges of
-open runs since the last posting are added on reading, so that a balance never waits for a job to end.
+gpu_ms; granted holds what was carried over from the period before; available is that, or the room under the
+tightest limit above when that is smaller. What the time since the last tick adds is added on reading, so that a
+balance never waits for a job to end.
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -17,10 +18,10 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
-from gpuledger.ledger.charges import WEIGHTED
+from gpuledger.ledger.charges import WEIGHTED, Booking
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.limits import Limit, binding, limits, spent_below
-from gpuledger.ledger.rates import UNWEIGHTED
+from gpuledger.ledger.limits import Binding, Limit, binding, limits, spent_below
+from gpuledger.ledger.remainder import booking_of, remainder
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class BalanceQuery:
         from_s: Only periods that end after this, seconds since the epoch.
         to_s: Only periods that begin before this.
         as_of: Recorded time: what the book said then; now unless given.
+        as_known: By the period that a movement belongs to, however late it was booked; else by the period that it
+            was booked into, which a close has sealed.
     """
 
     cluster: str | None = None
@@ -40,6 +43,7 @@ class BalanceQuery:
     from_s: int | None = None
     to_s: int | None = None
     as_of: dt.datetime | None = None
+    as_known: bool = False
 
     def asks_for(self, period: str, calendar: Calendar) -> bool:
         """Tell whether a period is wanted."""
@@ -56,6 +60,8 @@ class Balance:
     """One account's balance on one cluster for one period; amounts in gpu_ms.
 
     Args:
+        granted_gpu_ms: What was given to it, what the period before left it included.
+        rolled_over_gpu_ms: That part of it; below zero for a debt.
         own_available_gpu_ms: What the account itself has left.
         available_gpu_ms: What it may spend: no more than any limit above it leaves.
         binding_account: The account whose room that is.
@@ -74,6 +80,7 @@ class Balance:
     unallocated_gpu_ms: int
     binding_account: str
     own_available_gpu_ms: int
+    rolled_over_gpu_ms: int = 0
 
     @property
     def spent_gpu_ms(self) -> int:
@@ -93,7 +100,7 @@ def balances(
 ) -> list[Balance]:
     """Return the balances of all leaf accounts that have any, by cluster, period and account.
 
-    With ``as_of`` (a recorded time) they are folded anew from what was posted by then.
+    With ``as_of`` (a recorded time) or ``as_known`` they are folded anew from what was posted.
     """
     return _read(reader, query, now_s, default).leaves
 
@@ -107,18 +114,20 @@ class _Found:
 
 def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Calendar | None) -> _Found:
     calendar = queries.calendar(reader, default or Calendar())
-    vector = {} if query.as_of is None else queries.sequences(reader, query.as_of)
+    folded = query.as_of is not None or query.as_known
+    vector = queries.sequences(reader, query.as_of) if folded else {}
     rows = driver(reader).execute(
         f"""
         SELECT book, account, period,
-               coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'grant'), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code IN ('grant', 'rollover')), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'transfer'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'spent' AND code = 'charge'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'held'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'credited'), 0)::bigint,
-               coalesce(sum(amount) FILTER (WHERE pot = 'expired'), 0)::bigint,
-               coalesce(sum(amount) FILTER (WHERE pot = 'unallocated'), 0)::bigint
-        FROM {"ledger.balances" if query.as_of is None else _FOLDED} AS b
+               coalesce(sum(amount) FILTER (WHERE pot = 'expired' AND code = 'expiry'), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE pot = 'unallocated'), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'rollover'), 0)::bigint
+        FROM {_FOLDED.format(period=_KNOWN if query.as_known else "side.period") if folded else "ledger.balances"} AS b
         WHERE commodity = %(commodity)s AND account <> %(issuer)s
           AND (%(cluster)s::text IS NULL OR book = %(cluster)s)
         GROUP BY book, account, period
@@ -134,15 +143,20 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
     sums = {(book, account, period): amounts for book, account, period, *amounts in rows}
     if query.as_of is not None:
         now_s = min(now_s, seconds(query.as_of))
-    for (book, account, period, klass), amount in _open_remainder(reader, query, now_s, calendar).items():
-        column = 2 if klass == "allocated" else 6
-        sums.setdefault((book, account, period), [0] * 7)[column] += amount
+    booking = Booking(calendar)
+    if not query.as_known:
+        booking = booking_of(reader, query.cluster, booking)
+    for place, rest in remainder(reader, query.cluster, now_s, query.as_of, booking).items():
+        amounts = sums.setdefault(place, [0] * _POTS)
+        amounts[_CHARGED] += rest.charged
+        amounts[_HELD] += rest.held
+        amounts[_UNALLOCATED] += rest.unallocated
     own = [
         _own(book, account, period, amounts)
         for (book, account, period), amounts in sorted(sums.items())
         if query.asks_for(period, calendar)
     ]
-    caps = limits(reader, vector if query.as_of is not None else None)
+    caps = limits(reader, vector if folded else None)
     spent = spent_below((_place(b), b.spent_gpu_ms) for b in own) if caps else {}
     return _Found([_bound(b, caps, spent) for b in own], caps, spent)
 
@@ -156,8 +170,15 @@ def _bound(own: Balance, caps: Mapping[Limit, int], spent: Mapping[Limit, int]) 
     return replace(own, available_gpu_ms=found.available_gpu_ms, binding_account=found.account)
 
 
+_POTS = 8
+_CHARGED, _HELD, _UNALLOCATED = 2, 3, 6
+"""Places in a row of sums."""
+
+_KNOWN = "to_char(p.effective_on + (p.code = 'rollover' AND side.pot = 'budget')::int, 'YYYY-MM')"
+"""The period that a movement belongs to; what rolls over enters the budget of the one after."""
+
 _FOLDED = """
-    (SELECT p.book, p.commodity, side.account, side.period, side.pot, p.code, side.sign * p.amount AS amount
+    (SELECT p.book, p.commodity, side.account, {period} AS period, side.pot, p.code, side.sign * p.amount AS amount
      FROM ledger.postings AS p
      JOIN unnest(%(books)s::text[], %(seqs)s::bigint[]) AS v (book, seq) ON p.book = v.book AND p.seq <= v.seq
      CROSS JOIN LATERAL (VALUES (p.debit_account, p.debit_period, p.debit_pot, -1),
@@ -201,9 +222,40 @@ def balance(
     return _bound(whole, found.caps, found.spent)
 
 
+def room(
+    reader: Reader | Writer,
+    account: str,
+    query: BalanceQuery,
+    now_s: int,
+    default: Calendar | None,
+    hard: Collection[str],
+) -> Binding:
+    """Return what a leaf may still spend where only hard accounts, and what is above them, bind.
+
+    Args:
+        reader: A snapshot, or the transaction that holds the book's lock.
+        account: The leaf.
+        query: Cluster and period.
+        now_s: The present.
+        default: The calendar before the organisation has set one.
+        hard: Hard accounts on the leaf's path, itself perhaps; at least one.
+    """
+    found = _read(reader, query, now_s, default)
+    place = Limit(query.cluster or "", query.period or "", account)
+    own = next((b.own_available_gpu_ms for b in found.leaves if _place(b) == place), 0)
+    # From the lowest hard account upwards everything binds; what is below it may be overdrawn.
+    lowest = max(hard, key=len)
+    unlimited = sum(found.caps.values()) + abs(own) + 1
+    return binding(
+        own if lowest == account else unlimited, place._replace(account=lowest), found.caps, found.spent
+    )
+
+
 def _own(book: str, account: str, period: str, amounts: list[int]) -> Balance:
     # Weighted amounts are gpu_ms x per mille; people and programs see gpu_ms, rounded down.
-    granted, transferred, charged, held, credited, expired, unallocated = (a // WEIGHT_ONE for a in amounts)
+    granted, transferred, charged, held, credited, expired, unallocated, rolled = (
+        a // WEIGHT_ONE for a in amounts
+    )
     available = granted + transferred + credited - expired - charged - held
     return Balance(
         account=account,
@@ -219,25 +271,5 @@ def _own(book: str, account: str, period: str, amounts: list[int]) -> Balance:
         unallocated_gpu_ms=unallocated,
         binding_account=account,
         own_available_gpu_ms=available,
+        rolled_over_gpu_ms=rolled,
     )
-
-
-def _open_remainder(
-    reader: Reader | Writer, query: BalanceQuery, now_s: int, calendar: Calendar
-) -> dict[tuple[str, str, str, str], int]:
-    cards = queries.rate_cards(reader, query.as_of)
-    in_force, values = queries.in_force(reader, query.as_of)
-    rows = driver(reader).execute(
-        "SELECT book, account, class, gpus_milli, gpu_model, floor(extract(epoch FROM from_at))::bigint"
-        f" FROM ledger.segments AS s WHERE {in_force} AND to_at IS NULL"
-        " AND (%(cluster)s::text IS NULL OR book = %(cluster)s)",
-        {"cluster": query.cluster, **values},
-    )
-    found: dict[tuple[str, str, str, str], int] = {}
-    for book, account, klass, gpus_milli, model, from_s in rows:
-        for piece in calendar.slices(from_s, now_s):
-            key = (book, account, calendar.period_of(piece.day), klass)
-            found[key] = found.get(key, 0) + cards.get(book, UNWEIGHTED).weighted(
-                model, gpus_milli, piece.start_s, piece.end_s
-            )
-    return found

@@ -30,6 +30,9 @@ ROLLOVER = "rollover"
 GRANT = "grant"
 TRANSFER = "transfer"
 
+ADJUSTMENT = "adjustment"
+"""The reason of postings that somebody ordered to correct others."""
+
 POTS = ("issue", "free", "budget", "held", "spent", "unallocated", "expired", "credited")
 """Every pot, in the order in which GPU-time passes through them; only a rollover runs back by itself."""
 
@@ -293,6 +296,26 @@ def grant(account: str, gpu_ms: int, day: dt.date, booking: Booking, code: str =
     """Return the posting of a grant: issue -> budget, in weighted units."""
     debit, credit = pots(Key(code, WEIGHTED, account, "issue", "", day), booking)
     return Posting(code, WEIGHTED, gpu_ms * WEIGHT_ONE, debit, credit, None, None, day)
+
+
+def adjustments(
+    code: str, account: str, gpu_ms: int, day: dt.date, booking: Booking, corrects_seq: int | None
+) -> list[Posting]:
+    """Return the postings of an adjustment: those of the code it corrects, the other way when it takes back.
+
+    Physical time follows from facts alone: an adjustment moves weighted amounts.
+    """
+    found = []
+    for of, pot in _INTO:
+        if of == code and pot != "held":
+            debit, credit = pots(Key(code, WEIGHTED, account, pot, "", day), booking)
+            if gpu_ms < 0:
+                debit, credit = credit, debit
+            amount = abs(gpu_ms) * WEIGHT_ONE
+            found.append(
+                Posting(code, WEIGHTED, amount, debit, credit, None, None, day, corrects_seq, ADJUSTMENT)
+            )
+    return found
 
 
 def transfer(account: str, to: str, gpu_ms: int, day: dt.date, booking: Booking) -> Posting:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.budget import Granted, Transferred
+from gpuledger.events.budget import AdjustmentPosted, Granted, Transferred
 from gpuledger.events.envelope import book_of, data_json, make
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
 from gpuledger.kernel.amounts import GPU_MS_MAX, gpu_hours
@@ -28,8 +28,8 @@ SOURCE = "gpuledger/commands"
 
 KEY_LENGTH_MAX = 200
 
-Command = Granted | Transferred
-"""What can be ordered so far."""
+Command = Granted | Transferred | AdjustmentPosted
+"""What can be ordered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,21 @@ def check(connection: Reader | Writer, command: Command, *, now_s: int, calendar
     """
     queries.require_cluster(connection, command.cluster)
     calendar.period_bounds_s(command.period)
-    if not 0 < command.gpu_ms <= GPU_MS_MAX:
+    amount = abs(command.gpu_ms) if isinstance(command, AdjustmentPosted) else command.gpu_ms
+    if not 0 < amount <= GPU_MS_MAX:
         raise Refused(
             f"{gpu_hours(command.gpu_ms)} GPU-hours: an amount of nothing moves nothing, and one order moves at most"
             f" {gpu_hours(GPU_MS_MAX)}",
             hint="write GPU-hours above zero and within that",
+        )
+    if isinstance(command, AdjustmentPosted):
+        # Into a closed period it goes as any late movement does: booked in the open one, effective in its own.
+        _require_leaf(connection, command.account)
+        return
+    if command.period in store.shut_periods(connection, command.cluster):
+        raise Refused(
+            f"{command.period} of {command.cluster} is closed",
+            hint="order it in an open period, or gpuledger budget adjust corrects a closed one",
         )
     if isinstance(command, Granted):
         _require(connection, command.account)
@@ -120,12 +130,7 @@ def _check_transfer(
     if command.account == command.to:
         raise Refused(f"{command.account!r} would give to itself", hint="name another account")
     for account in (command.account, command.to):
-        _require(connection, account)
-        if queries.is_inner(connection, account):
-            raise Refused(
-                f"account {account!r} is an inner node, and GPU-time belongs to leaves",
-                hint="name a leaf below it; gpuledger usage --by account lists them",
-            )
+        _require_leaf(connection, account)
     query = BalanceQuery(command.cluster, command.period)
     try:
         left = balance(connection, command.account, query, now_s, calendar).own_available_gpu_ms
@@ -136,6 +141,15 @@ def _check_transfer(
             f"{command.account!r} has {gpu_hours(left)} GPU-hours left on {command.cluster} in {command.period},"
             f" not {gpu_hours(command.gpu_ms)}",
             hint="transfer less, or grant more first",
+        )
+
+
+def _require_leaf(connection: Reader | Writer, account: str) -> None:
+    _require(connection, account)
+    if queries.is_inner(connection, account):
+        raise Refused(
+            f"account {account!r} is an inner node, and GPU-time belongs to leaves",
+            hint="name a leaf below it; gpuledger usage --by account lists them",
         )
 
 

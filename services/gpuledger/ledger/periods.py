@@ -68,6 +68,15 @@ def open_period(
     return fact
 
 
+def is_opened(connection: Reader | Writer, cluster: str, period: str) -> bool:
+    """Tell whether a period has had its default grants."""
+    row = driver(connection).execute(
+        "SELECT 1 FROM ledger.periods WHERE book = %s AND period = %s AND opened_seq IS NOT NULL",
+        (cluster, period),
+    ).fetchone()  # fmt: skip
+    return row is not None
+
+
 def check_opening(connection: Reader | Writer, cluster: str, period: str) -> None:
     """Refuse to open a period twice.
 
@@ -75,9 +84,13 @@ def check_opening(connection: Reader | Writer, cluster: str, period: str) -> Non
         Refused: When it is open.
     """
     row = driver(connection).execute(
-        "SELECT opened_seq FROM ledger.periods WHERE book = %s AND period = %s", (cluster, period)
+        "SELECT opened_seq, state FROM ledger.periods WHERE book = %s AND period = %s", (cluster, period)
     ).fetchone()  # fmt: skip
-    if row is not None:
+    if row is not None and row[1] != "open":
+        raise Refused(
+            f"{period} of {cluster} is {row[1]}", hint="gpuledger close reopen takes bookings again"
+        )
+    if row is not None and row[0] is not None:
         raise Refused(
             f"{period} of {cluster} was opened before, by row {row[0]}",
             hint="gpuledger budget grant gives more within it",
@@ -120,7 +133,9 @@ class PeriodStatus(NamedTuple):
     """Where a period of a cluster stands.
 
     Args:
-        state: ``open``, or ``unopened`` while there are movements but no installed capacity to grant from.
+        state: ``open``, ``closing`` or ``closed``; ``unopened`` while there are movements but no installed
+            capacity to grant from.
+        version: Closes that were begun.
         opened_seq: The row that opened it.
         opened_at: When that row was recorded.
         granted_gpu_ms: All grants to its leaves, in weighted units shown as gpu_ms.
@@ -133,6 +148,7 @@ class PeriodStatus(NamedTuple):
     opened_at: dt.datetime | None
     installed_gpu_ms: int | None
     granted_gpu_ms: int
+    version: int
 
 
 def periods(reader: Reader, cluster: str | None) -> list[PeriodStatus]:
@@ -142,9 +158,10 @@ def periods(reader: Reader, cluster: str | None) -> list[PeriodStatus]:
         WITH moved AS (
             SELECT book, period, coalesce(sum(amount) FILTER (WHERE code = 'grant' AND pot = 'budget'), 0) AS granted
             FROM ledger.balances WHERE account <> %(issuer)s AND commodity = %(commodity)s GROUP BY book, period)
-        SELECT book, period, CASE WHEN opened_seq IS NULL THEN 'unopened' ELSE 'open' END, opened_seq,
+        SELECT book, period,
+               CASE WHEN state <> 'open' THEN state WHEN opened_seq IS NULL THEN 'unopened' ELSE 'open' END, opened_seq,
                (SELECT recorded_at FROM ledger.journal AS j WHERE j.book = p.book AND j.seq = p.opened_seq),
-               installed_gpu_ms, (coalesce(granted, 0) / %(one)s)::bigint
+               installed_gpu_ms, (coalesce(granted, 0) / %(one)s)::bigint, coalesce(version, 0)
         FROM moved FULL JOIN ledger.periods AS p USING (book, period)
         WHERE %(cluster)s::text IS NULL OR book = %(cluster)s
         ORDER BY book, period
@@ -223,7 +240,8 @@ def _clip(to_at: dt.datetime | None, end_s: int) -> int:
 def _unopened(writer: Writer, cluster: str) -> list[str]:
     rows = driver(writer).execute(
         "SELECT DISTINCT period FROM ledger.balances WHERE book = %s AND account <> %s"
-        " AND period NOT IN (SELECT period FROM ledger.periods WHERE book = %s) ORDER BY period",
+        " AND period NOT IN (SELECT period FROM ledger.periods WHERE book = %s"
+        " AND (opened_seq IS NOT NULL OR state <> 'open')) ORDER BY period",
         (cluster, BOOK_POT_ACCOUNT, cluster),
     )
     return [period for (period,) in rows]

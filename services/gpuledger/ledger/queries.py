@@ -62,6 +62,23 @@ def in_force(reader: Reader | Writer, as_of: dt.datetime | None) -> tuple[str, d
     return clause, {"books": list(vector), "seqs": list(vector.values())}
 
 
+def ticks(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, int]:
+    """Return book -> its newest tick at a recorded time, now unless given; seconds since the epoch."""
+    if as_of is None:
+        rows = driver(reader).execute(
+            "SELECT book, extract(epoch FROM ticked_at)::bigint FROM ledger.books WHERE ticked_at IS NOT NULL"
+        )
+        return dict(rows.fetchall())
+    vector = sequences(reader, as_of)
+    rows = driver(reader).execute(
+        "SELECT j.book, extract(epoch FROM max(j.effective_at))::bigint FROM ledger.journal AS j"
+        " JOIN unnest(%s::text[], %s::bigint[]) AS v (book, seq) ON v.book = j.book AND j.seq <= v.seq"
+        " WHERE j.workload IS NULL AND j.type = 'ledger.ticked' GROUP BY j.book",
+        (list(vector), list(vector.values())),
+    )
+    return dict(rows.fetchall())
+
+
 def dead_letter_count(reader: Reader) -> int:
     """Return how many dead letters wait for a person."""
     row = (
@@ -86,6 +103,16 @@ def shares_at(reader: Reader | Writer, at: dt.datetime) -> dict[str, int]:
         (at,),
     )
     return dict(rows.fetchall())
+
+
+def hard_accounts(reader: Reader | Writer, at: dt.datetime) -> set[str]:
+    """Return the accounts, leaves and inner nodes, whose overdraft is hard at an instant."""
+    rows = driver(reader).execute(
+        "SELECT DISTINCT ON (account) account, overdraft FROM ledger.overdrafts WHERE from_at <= %s"
+        " ORDER BY account, from_at DESC, set_seq DESC",
+        (at,),
+    )
+    return {account for account, overdraft in rows if overdraft == "hard"}
 
 
 def calendar(reader: Reader | Writer, default: Calendar) -> Calendar:

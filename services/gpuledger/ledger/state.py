@@ -57,7 +57,7 @@ class Capacity(NamedTuple):
 def window_use(reader: Reader, cluster: str, start_s: int, end_s: int) -> list[WindowUse]:
     """Return each account's use over ``[start_s, end_s)``, sorted by account."""
     overlap = (
-        "gpus_milli * (least(coalesce(extract(epoch FROM to_at)::bigint, %(end)s), %(end)s)"
+        "gpus_milli * (least(coalesce(extract(epoch FROM coalesce(to_at, capped_at))::bigint, %(end)s), %(end)s)"
         " - greatest(extract(epoch FROM from_at)::bigint, %(start)s))"
     )
     rows = driver(reader).execute(
@@ -67,7 +67,8 @@ def window_use(reader: Reader, cluster: str, start_s: int, end_s: int) -> list[W
                coalesce(sum({overlap}) FILTER (WHERE class = 'unallocated'), 0)::bigint
         FROM ledger.segments
         WHERE book = %(book)s AND until_seq IS NULL
-          AND from_at < to_timestamp(%(end)s) AND (to_at IS NULL OR to_at > to_timestamp(%(start)s))
+          AND from_at < to_timestamp(%(end)s)
+          AND (coalesce(to_at, capped_at) IS NULL OR coalesce(to_at, capped_at) > to_timestamp(%(start)s))
         GROUP BY account ORDER BY account
         """,
         {"book": cluster, "start": start_s, "end": end_s},

@@ -85,6 +85,14 @@ def facts_of(connection: Reader | Writer, book: str, workloads: Sequence[str]) -
         yield name, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest))
 
 
+def sequence_of(connection: Reader | Writer, book: str, digest: bytes) -> int:
+    """Return the row that has a digest, the newest of several; 0 for none."""
+    row = driver(connection).execute(
+        "SELECT max(seq) FROM ledger.identities WHERE book = %s AND digest = %s", (book, digest)
+    ).fetchone()  # fmt: skip
+    return row[0] or 0 if row else 0
+
+
 def workloads_after(writer: Writer, book: str, at: dt.datetime) -> list[str]:
     """Return the workloads that are charged for time after an instant, or have GPU-time set aside after it."""
     rows = driver(writer).execute(

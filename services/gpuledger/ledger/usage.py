@@ -201,11 +201,13 @@ def _pieces(
     ends[-1] = min(ends[-1], stop_s)
     per_host = query.by is By.HOST
     as_of_sql, as_of_values = queries.in_force(reader, query.as_of)
-    amount = "s.gpus_milli * (least(coalesce(s.to_s, c.end_s), c.end_s) - greatest(s.from_s, c.start_s))"
+    # A run that goes on counts up to its declared limit at most.
+    amount = "s.gpus_milli * (least(s.until_s, c.end_s) - greatest(s.from_s, c.start_s))"
     sql = f"""
         WITH c AS (SELECT * FROM unnest(%(keys)s::text[], %(starts)s::bigint[], %(ends)s::bigint[])
                         WITH ORDINALITY AS c (key, start_s, end_s, n)),
-             s AS (SELECT *, extract(epoch FROM from_at)::bigint AS from_s, extract(epoch FROM to_at)::bigint AS to_s
+             s AS (SELECT *, extract(epoch FROM from_at)::bigint AS from_s, extract(epoch FROM to_at)::bigint AS to_s,
+                          extract(epoch FROM coalesce(to_at, capped_at))::bigint AS until_s
                    FROM ledger.segments AS s
                    WHERE (%(cluster)s::text IS NULL OR s.book = %(cluster)s) AND {as_of_sql})
         SELECT {"s.hosts" if per_host else _KEYS[query.by]} AS key,
@@ -216,8 +218,8 @@ def _pieces(
         -- The cuts that a segment touches are looked up; to try every day of decades takes minutes.
         CROSS JOIN LATERAL generate_series(
             greatest(1, width_bucket(s.from_s, %(starts)s::bigint[])),
-            width_bucket(least(coalesce(s.to_s, %(stop)s), %(stop)s) - 1, %(starts)s::bigint[])) AS touched (n)
-        JOIN c ON c.n = touched.n AND s.from_s < c.end_s AND (s.to_s IS NULL OR s.to_s > c.start_s)
+            width_bucket(least(s.until_s, %(stop)s) - 1, %(starts)s::bigint[])) AS touched (n)
+        JOIN c ON c.n = touched.n AND s.from_s < c.end_s AND (s.until_s IS NULL OR s.until_s > c.start_s)
         GROUP BY 1
     """
     values = {

@@ -1,0 +1,49 @@
+"""``gpuledger admit``: ask what a scheduler asks before a start."""
+
+from typing import Annotated
+
+import typer
+
+from gpuledger.cli.options import Json
+from gpuledger.cli.output import print_json
+
+
+def admit(
+    workload: Annotated[str, typer.Argument(help="A workload that was submitted.")],
+    cluster: Annotated[str, typer.Option("--cluster", help="The cluster.")],
+    *,
+    as_json: Json = False,
+) -> None:
+    """Decide in which class the next attempt of a workload may run, and set aside what protects it."""
+    from gpuledger import settings
+    from gpuledger.database.engine import writing
+    from gpuledger.database.opening import open_database
+    from gpuledger.kernel.clock import SystemClock, iso
+    from gpuledger.ledger import admission, queries
+
+    config = settings.load()
+    with open_database(config) as engine, writing(engine) as writer:
+        calendar = queries.calendar(writer, config.calendar)
+        found = admission.admit(writer, cluster, workload, clock=SystemClock(), calendar=calendar)
+    decision = found.decision
+    expires_at = decision.expires_at and iso(decision.expires_at)
+    if as_json:
+        print_json(
+            {
+                "cluster": cluster,
+                "workload": workload,
+                "attempt": decision.attempt,
+                "class": decision.klass,
+                "account": decision.account,
+                "gpus_milli": decision.gpus_milli,
+                "hold_gpu_ms": decision.hold_gpu_ms,
+                "protected_s": decision.hold_s,
+                "expires_at": expires_at,
+                "reason": decision.reason,
+                "seq": found.seq,
+                "repeated": found.repeated,
+            }
+        )
+        return
+    print(f"{workload} attempt {decision.attempt}: {decision.klass}, protected for {decision.hold_s} s")
+    print(f"{decision.reason}; start before {expires_at}")

@@ -1,0 +1,243 @@
+"""Admission: in which class an attempt may run, and what is set aside for it. A serialised command.
+
+Under the book's lock the account's balance is read and ``decision.made`` is journalled with the hold, so that two
+attempts never spend the same GPU-time. Nothing is refused: what is not funded runs unallocated, uncharged and
+preemptible from the outset (DESIGN section 8, the contract).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gpuledger.database.engine import Writer
+from gpuledger.events import workload as workload_events
+from gpuledger.events.decision import DecisionMade
+from gpuledger.events.envelope import ORG_BOOK, make
+from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock, instant, seconds
+from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.ledger import periods, queries, store
+from gpuledger.ledger.append import append
+from gpuledger.ledger.balances import BalanceQuery, room
+from gpuledger.ledger.facts import Known, winner
+from gpuledger.ledger.rates import UNWEIGHTED, Rates
+from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S, derive
+
+SOURCE = "gpuledger/admission"
+
+HOLD_EXPIRY_S = 900
+"""A start that has not come within 15 minutes finds no hold any more: nobody keeps GPU-time by asking."""
+
+PROTECTION_CAP_S = 8 * 3600
+"""The longest protection that a workload can have (DESIGN section 8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The answer to "may this attempt be protected?".
+
+    Args:
+        decision: What was decided.
+        seq: The row that says so.
+        repeated: Whether it had been decided before.
+    """
+
+    decision: DecisionMade
+    seq: int
+    repeated: bool
+
+
+class Need(NamedTuple):
+    """GPU-time that is to be set aside: who pays, for what, from when to when (seconds since the epoch)."""
+
+    account: str
+    gpus_milli: int
+    gpu_model: str | None
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What an attempt asks for, as the book knows the workload."""
+
+    account: str
+    gpus_milli: int
+    gpu_model: str | None
+    minimum_runtime_s: int
+    attempt: int
+    protection_s: int
+
+
+def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar: Calendar) -> Admission:
+    """Decide about the next attempt of a workload, and set aside what protects it.
+
+    Asked again before it starts and before the hold expires, the answer is the same.
+
+    Args:
+        writer: A transaction of its own; the caller commits it.
+        cluster: The cluster.
+        workload: A workload that was submitted there.
+        clock: Says when the hold begins to run out.
+        calendar: The organisation's days: a hold over a period's edge is split.
+
+    Raises:
+        NotFound: When the cluster or the workload is not known.
+        Refused: When the workload runs already, or is over.
+    """
+    queries.require_cluster(writer, cluster)
+    head = store.lock_book(writer, cluster)
+    known = [fact for _, fact in store.facts_of(writer, cluster, [workload])]
+    now_s = seconds(clock.now())
+    asked = _asked(cluster, workload, known)
+    standing = _standing(known, asked.attempt, now_s)
+    if standing is not None:
+        seq = store.sequence_of(writer, cluster, standing.digest)
+        assert isinstance(standing.data, DecisionMade)  # noqa: S101 - narrows the type
+        return Admission(standing.data, seq, repeated=True)
+    decision = _decide(writer, cluster, workload, asked, now_s, calendar)
+    event, _ = make(
+        id=f"{workload}/{asked.attempt}/{head.last_seq}", source=SOURCE, at_s=now_s, data=decision
+    )
+    appended = append(writer, cluster, [event], clock=clock, calendar=calendar)
+    assert appended.head is not None  # noqa: S101 - a new row moved it
+    return Admission(decision, appended.head.last_seq, repeated=False)
+
+
+def _asked(cluster: str, workload: str, known: Sequence[Known]) -> _Asked:
+    submitted = winner([k for k in known if isinstance(k.data, workload_events.Submitted)])
+    if submitted is None:
+        raise NotFound(
+            f"workload {workload!r} was not submitted to {cluster!r}",
+            hint="publish workload.submitted first; the ledger admits what it knows",
+        )
+    data = submitted.data
+    assert isinstance(data, workload_events.Submitted)  # noqa: S101 - narrows the type
+    history = derive(known)
+    if any(segment.to_s is None for segment in history.segments):
+        raise Refused(
+            f"workload {workload!r} runs already", hint="ask again after it was preempted or requeued"
+        )
+    if not any(wait.to_s is None for wait in history.waits):
+        raise Refused(
+            f"workload {workload!r} is over, or asks for no GPUs", hint="a resubmission is a new workload"
+        )
+    attempts = {k.data.attempt: k.data.run for k in known if isinstance(k.data, workload_events.Started)}
+    minimum = data.minimum_runtime_s
+    minimum_s = min(DEFAULT_MINIMUM_RUNTIME_S if minimum is None else minimum, PROTECTION_CAP_S)
+    return _Asked(
+        account=data.account,
+        gpus_milli=data.gpus_milli,
+        gpu_model=data.gpu_model,
+        minimum_runtime_s=minimum_s,
+        attempt=max(attempts, default=0) + 1,
+        protection_s=minimum_s - _used_s(known, minimum_s),
+    )
+
+
+def _used_s(known: Sequence[Known], minimum_s: int) -> int:
+    """Return the protection that runs since the last preemption used up.
+
+    What the user requeued goes on with what was left; a run that the system preempted starts afresh.
+    """
+    preempted = {k.data.run for k in known if isinstance(k.data, workload_events.Preempted)}
+    used = 0
+    for segment in sorted(derive(known).segments, key=lambda s: s.from_s):
+        if segment.run in preempted:
+            used = 0
+        elif segment.klass == "allocated" and segment.to_s is not None:
+            used += segment.to_s - segment.from_s
+    return min(used, minimum_s)
+
+
+def _standing(known: Sequence[Known], attempt: int, now_s: int) -> Known | None:
+    """Return the decision about the attempt that has not expired."""
+    return winner(
+        [
+            k
+            for k in known
+            if isinstance(k.data, DecisionMade)
+            and k.data.attempt == attempt
+            and k.data.extends_from is None
+            and (k.data.expires_at is None or seconds(k.data.expires_at) > now_s)
+        ]
+    )
+
+
+def _decide(
+    writer: Writer, cluster: str, workload: str, asked: _Asked, now_s: int, calendar: Calendar
+) -> DecisionMade:
+    hold_gpu_ms = asked.gpus_milli * asked.protection_s
+    reason = _unfunded(writer, cluster, asked, now_s, calendar)
+    held = 0 if reason else hold_gpu_ms
+    return DecisionMade(
+        cluster=cluster,
+        workload=workload,
+        attempt=asked.attempt,
+        klass="unallocated" if reason else "allocated",
+        account=asked.account,
+        gpus_milli=asked.gpus_milli,
+        gpu_model=asked.gpu_model,
+        hold_gpu_ms=held,
+        expires_at=instant(now_s + HOLD_EXPIRY_S),
+        reason=reason or f"{asked.account} is funded: {gpu_hours(held)} GPU-hours are set aside",
+        org_seq=queries.sequences(writer).get(ORG_BOOK, 0),
+    )
+
+
+def _unfunded(writer: Writer, cluster: str, asked: _Asked, now_s: int, calendar: Calendar) -> str | None:
+    """Return why the attempt is not funded, or None when it is (DESIGN section 2, *funded*)."""
+    if asked.minimum_runtime_s == 0:
+        return "minimum runtime 0 asks to run unallocated"
+    shares = queries.shares_at(writer, instant(now_s))
+    if unshared := [node for node in lineage(asked.account) if shares.get(node) == 0]:
+        return f"{unshared[0]} has share 0, so nothing below it is funded"
+    span = (now_s, now_s + asked.protection_s)
+    need = Need(asked.account, asked.gpus_milli, asked.gpu_model, span)
+    return shortfall(writer, cluster, need, now_s=now_s, calendar=calendar)
+
+
+def shortfall(writer: Writer, cluster: str, need: Need, *, now_s: int, calendar: Calendar) -> str | None:
+    """Return why a hard account, or one below a hard account, cannot pay for a span of time; None when it can.
+
+    Each period that the span touches must have room for its part; one that is not open yet has what its opening
+    would grant.
+
+    Args:
+        writer: The transaction that holds the book's lock.
+        cluster: The cluster.
+        need: What is to be set aside.
+        now_s: The present.
+        calendar: The organisation's days.
+    """
+    hard = queries.hard_accounts(writer, instant(now_s)) & set(lineage(need.account))
+    if not hard:
+        return None
+    card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)
+    for period, weighted in _by_period(need, card, calendar).items():
+        found = room(writer, need.account, BalanceQuery(cluster, period), now_s, calendar, hard)
+        left = found.available_gpu_ms + _to_come(writer, cluster, period, need.account, calendar)
+        if left * WEIGHT_ONE < weighted:
+            return (
+                f"{found.account} is hard and has {gpu_hours(left)} GPU-hours left in {period};"
+                f" {gpu_hours(-(-weighted // WEIGHT_ONE))} are needed"
+            )
+    return None
+
+
+def _to_come(writer: Writer, cluster: str, period: str, account: str, calendar: Calendar) -> int:
+    """Return what the opening of a period that is still to be opened would grant the account, in gpu_ms."""
+    if periods.is_opened(writer, cluster, period):
+        return 0
+    grants = periods.opening(writer, cluster, period, calendar).grants
+    return sum(grant.gpu_ms for grant in grants if grant.account == account)
+
+
+def _by_period(need: Need, card: Rates, calendar: Calendar) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for piece in calendar.slices(*need.span):
+        period = calendar.period_of(piece.day)
+        weighted = card.weighted(need.gpu_model, need.gpus_milli, piece.start_s, piece.end_s)
+        found[period] = found.get(period, 0) + weighted
+    return found

@@ -1,0 +1,120 @@
+"""Soft landing: a hard account's run goes on allocated only while its next slice can be set aside.
+
+Looked at once per cycle. A run whose hold has run out gets the next slice, or is unallocated from that moment on:
+it is never stopped for want of budget, and what it overshoots is at most its GPUs x one cycle (DESIGN section 7).
+"""
+
+from typing import NamedTuple
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.decision import DecisionMade
+from gpuledger.events.envelope import ORG_BOOK, make
+from gpuledger.events.workload import ClassChanged, Started
+from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock, instant, seconds
+from gpuledger.ledger import queries, store
+from gpuledger.ledger.admission import SOURCE, Need, shortfall
+from gpuledger.ledger.append import append
+from gpuledger.ledger.copying import driver
+
+SLICE_S = 900
+"""What is set aside at a time beyond protection: 15 minutes, the base bucket."""
+
+OVER_BUDGET = "over-budget"
+"""Why a run became unallocated."""
+
+
+class Landed(NamedTuple):
+    """What a look at the runs of hard accounts did: runs that go on for a slice, runs that became unallocated."""
+
+    extended: list[str]
+    landed: list[str]
+
+
+class _Due(NamedTuple):
+    """A run of a hard account whose hold has run out."""
+
+    workload: str
+    run: str
+    attempt: int | None
+    account: str
+    gpus_milli: int
+    gpu_model: str | None
+
+
+def land(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar, slice_s: int = SLICE_S) -> Landed:
+    """Set aside the next slice of each run whose hold has run out, oldest first, or make it unallocated.
+
+    Args:
+        writer: A transaction of its own; the caller commits it.
+        cluster: The cluster.
+        clock: Says which holds have run out.
+        calendar: The organisation's days.
+        slice_s: The time between two looks.
+    """
+    now_s = seconds(clock.now())
+    result = Landed([], [])
+    if not _due(writer, cluster, now_s):
+        return result
+    store.lock_book(writer, cluster)
+    for run in _due(writer, cluster, now_s):
+        need = Need(run.account, run.gpus_milli, run.gpu_model, (now_s, now_s + slice_s))
+        lacking = shortfall(writer, cluster, need, now_s=now_s, calendar=calendar)
+        if lacking is None:
+            fact: DecisionMade | ClassChanged = _slice(writer, cluster, run, now_s, slice_s)
+            result.extended.append(f"{run.workload}/{run.run}")
+        else:
+            fact = ClassChanged(
+                cluster=cluster, workload=run.workload, run=run.run, klass="unallocated", reason=OVER_BUDGET
+            )
+            result.landed.append(f"{run.workload}/{run.run}")
+        event, _ = make(id=f"{run.workload}/{run.run}/{now_s}", source=SOURCE, at_s=now_s, data=fact)
+        append(writer, cluster, [event], clock=clock, calendar=calendar)
+    return result
+
+
+def _slice(writer: Writer, cluster: str, run: _Due, now_s: int, slice_s: int) -> DecisionMade:
+    return DecisionMade(
+        cluster=cluster,
+        workload=run.workload,
+        attempt=run.attempt or _attempt(writer, cluster, run),
+        klass="allocated",
+        account=run.account,
+        gpus_milli=run.gpus_milli,
+        gpu_model=run.gpu_model,
+        hold_gpu_ms=run.gpus_milli * slice_s,
+        extends_from=instant(now_s),
+        reason="the next slice fits",
+        org_seq=queries.sequences(writer).get(ORG_BOOK, 0),
+    )
+
+
+def _attempt(writer: Writer, cluster: str, run: _Due) -> int:
+    """Return which start of its workload a run is that was never admitted."""
+    return max(
+        known.data.attempt
+        for _, known in store.facts_of(writer, cluster, [run.workload])
+        if isinstance(known.data, Started) and known.data.run == run.run
+    )
+
+
+def _due(connection: Reader | Writer, cluster: str, now_s: int) -> list[_Due]:
+    hard = queries.hard_accounts(connection, instant(now_s))
+    if not hard:
+        return []
+    rows = driver(connection).execute(
+        """
+        SELECT s.workload, s.run, h.attempt, s.account, s.gpus_milli, s.gpu_model
+        FROM ledger.segments AS s
+        LEFT JOIN LATERAL (SELECT attempt, max(to_at) AS held_until FROM ledger.holds AS h
+                           WHERE h.book = s.book AND h.workload = s.workload AND h.run = s.run
+                             AND h.until_seq IS NULL
+                           GROUP BY attempt) AS h ON true
+        WHERE s.book = %(book)s AND s.until_seq IS NULL AND s.to_at IS NULL AND s.class = 'allocated'
+          AND s.from_at <= to_timestamp(%(now)s) AND coalesce(h.held_until, s.from_at) <= to_timestamp(%(now)s)
+        ORDER BY s.from_at, s.workload, s.run
+        """,
+        {"book": cluster, "now": now_s},
+    )
+    return [due for row in rows if hard & set(lineage((due := _Due(*row)).account))]

@@ -1,0 +1,132 @@
+"""What the time since a book's last tick adds to its balances: open runs go on, holds drain and expire.
+
+Reads add it, so that a balance never waits for a job to end or for the next tick.
+"""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.kernel.clock import seconds
+from gpuledger.ledger import queries, store
+from gpuledger.ledger.charges import Booking
+from gpuledger.ledger.copying import driver
+from gpuledger.ledger.rates import UNWEIGHTED, Rates
+
+Place = tuple[str, str, str]
+"""Book, account, period."""
+
+
+@dataclass(slots=True)
+class Remainder:
+    """What is not posted yet; weighted."""
+
+    charged: int = 0
+    held: int = 0
+    unallocated: int = 0
+
+
+def remainder(
+    reader: Reader | Writer, cluster: str | None, now_s: int, as_of: dt.datetime | None, booking: Booking
+) -> dict[Place, Remainder]:
+    """Return what runs that go on, and holds that lapse, add to each balance up to an instant.
+
+    Args:
+        reader: A snapshot.
+        cluster: One cluster, or all.
+        now_s: Up to when, seconds since the epoch.
+        as_of: Recorded time: what the book said then; now unless given.
+        booking: The organisation's days, and the periods that are shut.
+    """
+    found: dict[Place, Remainder] = {}
+    cards, ticks = queries.rate_cards(reader, as_of), queries.ticks(reader, as_of)
+    in_force, values = queries.in_force(reader, as_of)
+    values = {"cluster": cluster, "now": now_s, **values}
+    windows = _windows(reader, in_force, values)
+    rows = driver(reader).execute(
+        "SELECT book, workload, run, account, class, gpus_milli, gpu_model, from_at, capped_at"
+        f" FROM ledger.segments AS s WHERE {in_force} AND to_at IS NULL"
+        " AND (%(cluster)s::text IS NULL OR book = %(cluster)s)",
+        values,
+    )
+    for book, workload, run, account, klass, gpus_milli, model, from_at, capped_at in rows:
+        start_s = max(seconds(from_at), ticks.get(book, 0))
+        end_s = now_s if capped_at is None else min(now_s, seconds(capped_at))
+        drained = windows.get((book, workload, run), []) if klass == "allocated" else []
+        for period, used, held in _pieces(
+            (start_s, end_s), gpus_milli, model, cards.get(book, UNWEIGHTED), drained, booking
+        ):
+            part = found.setdefault((book, account, period), Remainder())
+            if klass == "allocated":
+                part.charged += used
+                part.held -= held
+            else:
+                part.unallocated += used
+    _expire(reader, in_force, values, found, cards, ticks, booking)
+    return found
+
+
+def _pieces(
+    span: tuple[int, int],
+    gpus_milli: int,
+    model: str | None,
+    card: Rates,
+    drained: list[tuple[int, int]],
+    booking: Booking,
+) -> list[tuple[str, int, int]]:
+    """Return (period, what is used, the part of it that drains a hold) of a run that goes on, by day."""
+    pieces = []
+    for piece in booking.calendar.slices(*span):
+        held = sum(
+            card.weighted(model, gpus_milli, max(piece.start_s, from_s), min(piece.end_s, to_s))
+            for from_s, to_s in drained
+            if max(piece.start_s, from_s) < min(piece.end_s, to_s)
+        )
+        used = card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
+        pieces.append((booking.period(piece.day), used, held))
+    return pieces
+
+
+def _windows(
+    reader: Reader | Writer, in_force: str, values: dict[str, object]
+) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
+    """Return (book, workload, run) -> the windows of time that are paid from a hold."""
+    rows = driver(reader).execute(
+        f"SELECT book, workload, run, from_at, to_at FROM ledger.holds AS s WHERE {in_force} AND run IS NOT NULL"
+        " AND (%(cluster)s::text IS NULL OR book = %(cluster)s)",
+        values,
+    )
+    found: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+    for book, workload, run, from_at, to_at in rows:
+        found.setdefault((book, workload, run), []).append((seconds(from_at), seconds(to_at)))
+    return found
+
+
+def _expire(
+    reader: Reader | Writer,
+    in_force: str,
+    values: dict[str, object],
+    found: dict[Place, Remainder],
+    cards: dict[str, Rates],
+    ticks: dict[str, int],
+    booking: Booking,
+) -> None:
+    """Take out what was set aside for starts that did not come in time; the next tick posts it."""
+    rows = driver(reader).execute(
+        "SELECT book, account, gpus_milli, gpu_model, from_at, to_at, expires_at FROM ledger.holds AS s"
+        f" WHERE {in_force} AND run IS NULL AND expires_at <= to_timestamp(%(now)s)"
+        " AND (%(cluster)s::text IS NULL OR book = %(cluster)s)",
+        values,
+    )
+    for book, account, gpus_milli, model, from_at, to_at, expires_at in rows:
+        if seconds(expires_at) <= ticks.get(book, 0):
+            continue
+        card = cards.get(book, UNWEIGHTED)
+        for piece in booking.calendar.slices(seconds(from_at), seconds(to_at)):
+            part = found.setdefault((book, account, booking.period(piece.day)), Remainder())
+            part.held -= card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
+
+
+def booking_of(reader: Reader | Writer, cluster: str | None, booking: Booking) -> Booking:
+    """Return the booking with the periods that are shut on a cluster; over all clusters none is."""
+    return booking if cluster is None else booking._replace(shut=store.shut_periods(reader, cluster))
