@@ -11,7 +11,7 @@ from gpuledger.ledger import guards
 from gpuledger.ledger.chain import GENESIS, JournalRow, row_hash
 from gpuledger.ledger.charges import Posting, Pot
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.store import BookHead
+from gpuledger.ledger.store import LEGS, BookHead
 
 OnProgress = Callable[[int, int], None]
 """Told now and then how many rows are verified, and of how many."""
@@ -286,16 +286,9 @@ def _balance_fault(reader: Reader, book: str) -> FirstBad | None:
     row = (
         driver(reader)
         .execute(
-            """
-            WITH legs AS (
-                SELECT commodity, debit_account AS account, debit_period AS period, debit_pot AS pot, code,
-                       -amount AS amount
-                FROM ledger.postings WHERE book = %(book)s
-                UNION ALL
-                SELECT commodity, credit_account, credit_period, credit_pot, code, amount
-                FROM ledger.postings WHERE book = %(book)s),
-            folded AS (SELECT commodity, account, period, pot, code, sum(amount) AS amount
-                       FROM legs GROUP BY 1, 2, 3, 4, 5)
+            f"""
+            WITH folded AS (SELECT commodity, account, period, pot, code, sum(amount) AS amount
+                            FROM ({LEGS}) AS legs WHERE book = %(book)s GROUP BY 1, 2, 3, 4, 5)
             SELECT commodity, account, period, pot, code, f.amount, b.amount
             FROM folded AS f FULL JOIN (SELECT * FROM ledger.balances WHERE book = %(book)s) AS b
                  USING (commodity, account, period, pot, code)

@@ -25,6 +25,7 @@ from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.inventory import HostFact, intervals
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.ledger.segments import Segment, Wait, derive
+from gpuledger.ledger.store import LEGS
 
 Net = tuple[str, ...]
 """book, commodity, pot, account, period, code, workload/run, day; the period is the day's, not that of the booking."""
@@ -34,16 +35,6 @@ PROJECTIONS = (
     "lots",
 )  # fmt: skip
 """What a rebuild drops and makes again; none of it is known from elsewhere than the journal."""
-
-_LEGS = """
-    SELECT book, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period,
-           CASE code WHEN 'release' THEN 'hold' ELSE code END AS code,
-           workload, run, effective_on, -amount AS amount FROM ledger.postings
-    UNION ALL
-    SELECT book, commodity, credit_pot, credit_account, credit_period,
-           CASE code WHEN 'release' THEN 'hold' ELSE code END, workload, run, effective_on, amount
-    FROM ledger.postings
-"""
 
 _EFFECTIVE_PERIOD = "to_char(effective_on + (code = 'rollover' AND pot = 'budget')::int, 'YYYY-MM')"
 """What rolls over is effective on the last day of its period, and enters the budget of the next."""
@@ -177,7 +168,7 @@ def rebuild(writer: Writer, default: Calendar) -> None:
         connection.execute(f"DELETE FROM ledger.{table}")
     connection.execute(
         "INSERT INTO ledger.balances (book, commodity, account, period, pot, code, amount)"
-        f" SELECT book, commodity, account, period, pot, code, sum(amount)::bigint FROM ({_LEGS}) AS legs"
+        f" SELECT book, commodity, account, period, pot, code, sum(amount)::bigint FROM ({LEGS}) AS legs"
         " GROUP BY book, commodity, account, period, pot, code"
     )
     _rebuild_histories(writer)
@@ -249,7 +240,7 @@ def _fold(net: dict[Net, int], book: str, p: Posting) -> None:
 def _stored_net(connection: Reader | Writer) -> dict[Net, int]:
     rows = driver(connection).execute(
         f"SELECT book, commodity, pot, account, {_EFFECTIVE_PERIOD}, code, coalesce(workload || '/' || run, ''),"
-        f" effective_on::text, sum(amount)::bigint FROM ({_LEGS}) AS legs GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"
+        f" effective_on::text, sum(amount)::bigint FROM ({LEGS}) AS legs GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"
     )
     return {tuple(key): amount for *key, amount in rows}
 
@@ -261,7 +252,7 @@ def _net_lines(net: dict[Net, int]) -> Iterator[str]:
 def _balance_lines(reader: Reader) -> Iterator[str]:
     """Return the fold of every posting: what the balances must say (law 4)."""
     rows = driver(reader).execute(
-        f"SELECT book, commodity, pot, account, period, code, sum(amount)::bigint FROM ({_LEGS}) AS legs"
+        f"SELECT book, commodity, pot, account, period, code, sum(amount)::bigint FROM ({LEGS}) AS legs"
         " GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(amount) <> 0"
     )
     return (_line(row) for row in rows)

@@ -115,6 +115,17 @@ def workloads_open(writer: Writer, book: str, at: dt.datetime) -> list[str]:
     return [workload for (workload,) in rows]
 
 
+LEGS = """
+    SELECT book, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period,
+           CASE code WHEN 'release' THEN 'hold' ELSE code END AS code,
+           workload, run, effective_on, -amount AS amount FROM ledger.postings
+    UNION ALL
+    SELECT book, commodity, credit_pot, credit_account, credit_period,
+           CASE code WHEN 'release' THEN 'hold' ELSE code END, workload, run, effective_on, amount
+    FROM ledger.postings
+"""
+"""Both sides of every posting, debits below zero; what is released was held: the code is that of the movement."""
+
 SIGNED = """
     SELECT p.*,
            -- A correction runs the other way: out of the pot that use goes into.

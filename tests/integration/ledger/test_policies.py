@@ -21,6 +21,7 @@ from gpuledger.database.engine import reading, writing
 from gpuledger.events.budget import AccountCreated
 from gpuledger.events.envelope import Event
 from gpuledger.events.workload import Resized
+from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import queries
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.periods import open_period
