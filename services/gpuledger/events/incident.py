@@ -38,7 +38,7 @@ class CreditGranted(RunFact, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     incident: Name
-    cap_s: Count = CREDIT_CAP_S
+    cap_s: Count
 
 
 class CreditReversed(RunFact, frozen=True, kw_only=True, omit_defaults=True):
