@@ -10,6 +10,7 @@ from gpuledger.cli import (
     demo,
     grants,
     heads,
+    incidents,
     ingesting,
     inventory,
     ledger,
@@ -52,6 +53,7 @@ app.command("rebuild")(ledger.rebuild)
 ledger.audit_app.command("export-heads")(heads.export_heads)
 app.add_typer(ledger.audit_app, name="audit")
 app.add_typer(ledger.dlq_app, name="dlq")
+app.add_typer(incidents.app, name="incident")
 app.add_typer(users.app, name="user")
 app.command("serve")(running.serve)
 app.add_typer(database.app, name="db")

@@ -48,6 +48,7 @@ COMMANDS = (
     "rebuild",
     "audit",
     "dlq",
+    "incident",
     "user",
     "serve",
     "db",

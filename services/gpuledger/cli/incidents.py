@@ -1,0 +1,176 @@
+"""``gpuledger incident``: hardware failures, the runs that they ended, and what was given back for them."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpuledger.cli.asking import agreed, who
+from gpuledger.cli.options import AsOf, Cluster, From, Json, To, recorded, window
+from gpuledger.cli.output import note, print_json, print_table
+
+if TYPE_CHECKING:
+    from gpuledger.ledger.incident_report import IncidentRow
+    from gpuledger.ledger.incidents import Proposal
+
+app = typer.Typer(help="Hardware failures and their credits.", no_args_is_help=True)
+
+OneCluster = Annotated[str, typer.Option("--cluster", help="The cluster.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be booked and stop.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@app.command("list")
+def list_(
+    cluster: Cluster = None,
+    from_: From = None,
+    to: To = None,
+    as_of: AsOf = None,
+    as_json: Json = False,
+) -> None:
+    """List the incidents that were noticed in a window, with every run and what it was given back."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.ledger import queries
+    from gpuledger.ledger.incident_report import incidents
+
+    config = settings.load()
+    with open_database(config) as engine, reading(engine) as reader:
+        from_s, to_s = window(from_, to, queries.calendar(reader, config.calendar))
+        found = incidents(reader, cluster, from_s, to_s, recorded(as_of))
+    if as_json:
+        print_json({"incidents": [_document(row) for row in found]})
+        return
+    from gpuledger.kernel.amounts import people_gpu_hours
+    from gpuledger.kernel.clock import iso
+
+    rows = [
+        (row.cluster, row.incident, row.fault, iso(row.noticed_at), run.run, run.account or "-", run.state,
+         people_gpu_hours(run.credited_gpu_ms))
+        for row in found
+        for run in row.runs
+    ]  # fmt: skip
+    print_table(
+        ["cluster", "incident", "fault", "noticed", "run", "account", "state", ">credited GPU-h"], rows
+    )
+
+
+def _document(row: "IncidentRow") -> dict[str, Any]:
+    from gpuledger.kernel.amounts import gpu_hours
+
+    document = row.as_json()
+    for part in (document, *document["runs"]):
+        part["credited_gpu_hours"] = str(gpu_hours(part["credited_gpu_ms"]))
+    return document
+
+
+@app.command("credit")
+def credit(
+    cluster: OneCluster,
+    from_: From = None,
+    to: To = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Find hardware failures and give back what the runs that they ended have lost; again changes nothing.
+
+    Of failures that were noticed in the window, up to now unless told otherwise.
+    """
+    from gpuledger import settings
+    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.opening import open_database
+    from gpuledger.kernel.clock import SystemClock, seconds
+    from gpuledger.ledger import incidents, queries
+
+    config, clock, applied = settings.load(), SystemClock(), False
+    with open_database(config) as engine:
+        with reading(engine) as reader:
+            calendar = queries.calendar(reader, config.calendar)
+            from_s, to_s = window(from_, to, calendar)
+            from_s, to_s = from_s or 0, seconds(clock.now()) + 1 if to_s is None else to_s
+            proposals = incidents.propose(reader, cluster, from_s, to_s)
+        for line in _shown(proposals):
+            note(line)
+        if not dry_run and agreed(len(proposals), yes=yes):
+            with writing(engine) as writer:
+                done = incidents.credit(
+                    writer, cluster, from_s=from_s, to_s=to_s, clock=clock, calendar=calendar
+                )
+            proposals, applied = list(done.proposals), True
+    runs = sum(len(p.fresh) for p in proposals)
+    if as_json:
+        found = [
+            {"incident": p.incident.incident, "host": p.incident.host, "fault": p.incident.fault,
+             "runs": [str(run) for run in p.incident.runs], "credited": [str(run) for run in p.fresh]}
+            for p in proposals
+        ]  # fmt: skip
+        print_json({"cluster": cluster, "incidents": found, "applied": applied})
+    elif not proposals:
+        print("nothing to credit")
+    else:
+        what = f"{_counted(len(proposals), 'incident')} with {_counted(runs, 'run')}"
+        print(f"{what} {'credited' if applied else 'not credited'}")
+
+
+def _shown(proposals: "list[Proposal]") -> list[str]:
+    """Return what is new as lines for people."""
+    from gpuledger.kernel.clock import instant, iso
+
+    lines = []
+    for proposal in proposals:
+        incident = proposal.incident
+        lines.append(
+            f"+ incident {incident.incident}  {incident.fault}, noticed {iso(instant(incident.noticed_s))}"
+        )
+        lines += [f"+   credit {run}" for run in proposal.fresh]
+    return lines
+
+
+@app.command("reverse")
+def reverse(
+    incident: Annotated[str, typer.Argument(help="The incident's id, such as host7@2026-03-01T10:00:00Z.")],
+    *,
+    cluster: OneCluster,
+    reason: Annotated[str, typer.Option("--reason", help="Why; kept with the reversal.")],
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="WORKLOAD/RUN", help="One run; all unless given.")
+    ] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who orders it; you unless given.")] = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Take back the credit of an incident, for good: no later search gives it again."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.opening import open_database
+    from gpuledger.kernel.clock import SystemClock
+    from gpuledger.ledger import incidents, queries
+
+    config, applied = settings.load(), False
+    with open_database(config) as engine:
+        with reading(engine) as reader:
+            calendar = queries.calendar(reader, config.calendar)
+            planned = incidents.reversal(reader, cluster, incident, run=run, reason=reason)
+        for name in planned.runs:
+            note(f"- credit {name}  {incident}")
+        if not dry_run and agreed(len(planned.runs), yes=yes):
+            with writing(engine) as writer:
+                planned = incidents.reverse(
+                    writer, cluster, incident, run=run, by=by or who(), reason=reason,
+                    clock=SystemClock(), calendar=calendar,
+                )  # fmt: skip
+            applied = True
+    if as_json:
+        runs, repeated = [str(name) for name in planned.runs], [str(name) for name in planned.repeated]
+        document = {"cluster": cluster, "incident": incident, "runs": runs, "repeated": repeated}
+        print_json({**document, "seq": planned.seq, "applied": applied})
+    elif not planned.runs:
+        print(f"nothing to reverse: {_counted(len(planned.repeated), 'credit')} reversed before")
+    else:
+        print(f"{_counted(len(planned.runs), 'credit')} {'reversed' if applied else 'not reversed'}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + "s" * (number != 1)
