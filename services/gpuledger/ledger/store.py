@@ -135,9 +135,9 @@ SIGNED = """
            CASE code WHEN 'release' THEN 'hold' ELSE code END AS movement
     FROM ledger.postings AS p
     CROSS JOIN LATERAL (
-        SELECT (p.debit_pot, p.credit_pot) IN (
+        SELECT CASE code WHEN 'rollover' THEN credit_pot = 'budget' ELSE (debit_pot, credit_pot) IN (
             ('budget', 'spent'), ('held', 'spent'), ('budget', 'held'), ('free', 'unallocated'), ('spent', 'credited'),
-            ('issue', 'budget'), ('budget', 'expired')) OR (p.code = 'rollover' AND p.credit_pot = 'budget')
+            ('issue', 'budget'), ('budget', 'expired')) END
         AS forward) AS direction
 """
 """Postings with the sign, the account and the debit pot of the movement that they make or take back."""

@@ -73,7 +73,7 @@ def test_a_run_of_two_incidents_is_credited_under_the_earlier(ledger: Ledger) ->
     credited(ledger)
     ledger.append(
         told(TEN - 60, IncidentFound(cluster=CLUSTER, incident=OTHER, host="h7", fault="x", runs=["w1/r1"])),
-        told(TEN - 60, CreditGranted(cluster=CLUSTER, workload="w1", run="r1", incident=OTHER)),
+        told(TEN - 60, CreditGranted(cluster=CLUSTER, workload="w1", run="r1", incident=OTHER, cap_s=4 * HOUR)),
     )
     other, ours = reported(ledger)
     assert (other.incident, other.runs[0].state) == (OTHER, RunState.CREDITED)

@@ -1,0 +1,203 @@
+"""Closing a period: what expires, what goes on, and late facts that find it closed."""
+
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+import pytest
+from tests.integration.ledger.books import (
+    CLUSTER,
+    GPU_HOUR,
+    HOUR,
+    NOON,
+    Ledger,
+    at,
+    granted,
+    run_of,
+    started,
+    submitted,
+    told,
+)
+from tests.integration.ledger.test_admission import is_sound, order
+
+from gpuledger.database.engine import reading, writing
+from gpuledger.events.budget import AccountCreated, AdjustmentPosted
+from gpuledger.events.closing import LedgerTicked
+from gpuledger.kernel.clock import FixedClock
+from gpuledger.kernel.errors import Refused
+from gpuledger.ledger.balances import Balance, BalanceQuery, balance
+from gpuledger.ledger.closing import Close, close_period, reopen_period
+
+OCTOBER, NOVEMBER, DECEMBER = "2026-10", "2026-11", "2026-12"
+IN_NOVEMBER = at("2026-11-10T00:00:00Z")
+
+
+@pytest.fixture
+def funded(ledger: Ledger) -> Ledger:
+    """``org/vision`` has 100 GPU-hours in November, of which 30 may go on, and 50 in December."""
+    order(ledger, *(AccountCreated(account=name) for name in ("org", "org/vision")))
+    ledger.append(
+        told(0, lot(NOVEMBER, 100, rollover="max 30")),
+        told(0, granted("org/vision", DECEMBER, 50 * GPU_HOUR)),
+    )
+    return ledger
+
+
+def lot(period: str, gpu_hours: int, **keys: Any) -> Any:  # noqa: ANN401
+    return msgspec.structs.replace(granted("org/vision", period, gpu_hours * GPU_HOUR), **keys)
+
+
+def close(ledger: Ledger, period: str = NOVEMBER) -> Close:
+    with writing(ledger.engine) as writer:
+        return close_period(writer, CLUSTER, period, "ada", clock=ledger.clock, calendar=ledger.calendar)
+
+
+def reopen(ledger: Ledger, period: str = NOVEMBER) -> int:
+    with writing(ledger.engine) as writer:
+        return reopen_period(
+            writer, CLUSTER, period, "ada", "a late invoice", clock=ledger.clock, calendar=ledger.calendar
+        )
+
+
+def stands(ledger: Ledger, period: str, *, as_known: bool = False) -> dict[str, int]:
+    """Return what a balance says, in GPU-hours, without what is 0."""
+    with reading(ledger.engine) as reader:
+        query = BalanceQuery(CLUSTER, period, as_known=as_known)
+        found: Balance = balance(reader, "org/vision", query, at(NOON.isoformat()), ledger.calendar)
+    names = ("granted", "rolled_over", "charged", "credited", "expired", "available")
+    amounts = {name: getattr(found, f"{name}_gpu_ms") for name in names}
+    assert all(amount % GPU_HOUR == 0 for amount in amounts.values())
+    return {name: amount // GPU_HOUR for name, amount in amounts.items() if amount}
+
+
+def test_what_is_left_expires_and_the_rule_says_what_goes_on(funded: Ledger) -> None:
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR))
+    found = close(funded)
+    assert (found.version, found.repeated) == (1, False)
+    assert stands(funded, NOVEMBER) == {"granted": 100, "charged": 40, "expired": 60}
+    assert stands(funded, DECEMBER) == {"granted": 80, "rolled_over": 30, "available": 80}
+    assert is_sound(funded)
+
+
+def test_an_overrun_stays_with_the_account_as_a_debt(funded: Ledger) -> None:
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 15 * HOUR))
+    close(funded)
+    assert stands(funded, NOVEMBER) == {"granted": 100, "charged": 120, "expired": -20}
+    assert stands(funded, DECEMBER) == {"granted": 30, "rolled_over": -20, "available": 30}
+    assert is_sound(funded)
+
+
+def test_a_close_charges_runs_that_go_on_up_to_the_edge(funded: Ledger) -> None:
+    eve = at("2026-11-30T20:00:00Z")
+    funded.append(told(eve, submitted()), told(eve, started()))
+    close(funded)
+    assert stands(funded, NOVEMBER) == {"granted": 100, "charged": 32, "expired": 68}
+    assert stands(funded, DECEMBER)["charged"] == 96
+    assert is_sound(funded)
+
+
+def test_a_late_fact_leaves_the_closed_period_as_it_is_and_reaches_the_open_one(funded: Ledger) -> None:
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR))
+    close(funded)
+    sealed = stands(funded, NOVEMBER)
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR, "late"))
+    assert stands(funded, NOVEMBER) == sealed
+    # 40 more were charged and 40 fewer were left: 20 of them would have gone on, instead of 30.
+    assert stands(funded, NOVEMBER, as_known=True) == {"granted": 100, "charged": 80, "expired": 20}
+    assert stands(funded, DECEMBER, as_known=True) == {"granted": 70, "rolled_over": 20, "available": 70}
+    assert stands(funded, DECEMBER)["available"] == 70
+    assert is_sound(funded)
+
+
+def test_sums_over_periods_do_not_depend_on_the_moment_of_the_close(funded: Ledger) -> None:
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR))
+    close(funded)
+    funded.append(*run_of(IN_NOVEMBER + HOUR, IN_NOVEMBER + 15 * HOUR, "late"))
+    for name in ("charged", "expired", "available"):
+        sealed, known = (
+            sum(stands(funded, p, as_known=basis).get(name, 0) for p in (NOVEMBER, DECEMBER))
+            for basis in (False, True)
+        )
+        assert sealed == known
+
+
+def test_late_facts_reach_through_several_closed_periods(ledger: Ledger) -> None:
+    order(ledger, *(AccountCreated(account=name) for name in ("org", "org/vision")))
+    ledger.append(
+        told(0, lot(OCTOBER, 100, rollover="all")),
+        told(0, lot(NOVEMBER, 10)),
+        told(0, lot(DECEMBER, 10)),
+    )
+    close(ledger, OCTOBER)
+    close(ledger, NOVEMBER)
+    assert stands(ledger, DECEMBER) == {"granted": 110, "rolled_over": 100, "available": 110}
+    in_october = at("2026-10-10T00:00:00Z")
+    ledger.append(*run_of(in_october, in_october + 5 * HOUR))
+    assert stands(ledger, NOVEMBER) == {"granted": 110, "rolled_over": 100, "expired": 110}
+    assert stands(ledger, DECEMBER)["available"] == 70
+    assert stands(ledger, DECEMBER, as_known=True) == {"granted": 70, "rolled_over": 60, "available": 70}
+    assert is_sound(ledger)
+
+
+def test_a_lot_lapses_within_its_period_and_late_use_of_its_days_still_finds_it(ledger: Ledger) -> None:
+    order(ledger, *(AccountCreated(account=name) for name in ("org", "org/vision")))
+    lapse = dt.datetime(2026, 11, 15, tzinfo=dt.UTC)
+    ledger.append(told(0, lot(NOVEMBER, 40, expires_at=lapse)), told(0, lot(NOVEMBER, 60)))
+    ledger.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + HOUR))
+    ledger.append(told(at("2026-11-15T00:00:00Z"), LedgerTicked(cluster=CLUSTER)))
+    assert stands(ledger, NOVEMBER) == {"granted": 100, "charged": 8, "expired": 32, "available": 60}
+    ledger.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 2 * HOUR, "late"))
+    assert stands(ledger, NOVEMBER) == {"granted": 100, "charged": 24, "expired": 16, "available": 60}
+    after = at("2026-11-20T00:00:00Z")
+    ledger.append(*run_of(after, after + HOUR, "after"))
+    assert stands(ledger, NOVEMBER)["available"] == 52
+    assert is_sound(ledger)
+
+
+def test_a_reopened_period_takes_bookings_and_closes_as_another_version(funded: Ledger) -> None:
+    close(funded)
+    assert reopen(funded) == 1
+    assert stands(funded, NOVEMBER) == {"granted": 100, "available": 100}
+    assert stands(funded, DECEMBER) == {"granted": 50, "available": 50}
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 10 * HOUR))
+    assert close(funded).version == 2
+    assert stands(funded, NOVEMBER) == {"granted": 100, "charged": 80, "expired": 20}
+    assert stands(funded, DECEMBER) == {"granted": 70, "rolled_over": 20, "available": 70}
+    assert is_sound(funded)
+
+
+def test_of_many_closers_one_closes_and_all_get_one_answer(funded: Ledger) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: close(funded), range(8)))
+    assert sum(not f.repeated for f in found) == 1
+    assert len({f._replace(repeated=True) for f in found}) == 1
+
+
+def test_what_cannot_be_closed_is_refused(funded: Ledger) -> None:
+    with pytest.raises(Refused, match="is not over before 2027-01-01"):
+        close(funded, DECEMBER)
+    funded.clock = FixedClock(NOON + dt.timedelta(days=60))
+    with pytest.raises(Refused, match="2026-11 of alpha is still open"):
+        close(funded, DECEMBER)
+    with pytest.raises(Refused, match="is open, not closed"):
+        reopen(funded, DECEMBER)
+
+
+def test_an_adjustment_of_a_closed_period_is_booked_in_the_open_one(funded: Ledger) -> None:
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR))
+    close(funded)
+    adjusted = AdjustmentPosted(
+        account="org/vision",
+        cluster=CLUSTER,
+        period=NOVEMBER,
+        code="charge",
+        gpu_ms=-35 * GPU_HOUR,
+        reason="r",
+        by="b",
+    )
+    funded.append(told(at("2026-12-01T10:00:00Z"), adjusted))
+    assert stands(funded, NOVEMBER, as_known=True) == {"granted": 100, "charged": 5, "expired": 95}
+    assert stands(funded, NOVEMBER) == {"granted": 100, "charged": 40, "expired": 60}
+    assert stands(funded, DECEMBER)["available"] == 80
+    assert is_sound(funded)
