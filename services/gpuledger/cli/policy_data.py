@@ -67,6 +67,7 @@ def list_(
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import instant, iso
     from gpuledger.ledger import queries
+    from gpuledger.ledger.identity import names_of
     from gpuledger.ledger.rates import RATE_CARD
 
     config = settings.load()
@@ -74,6 +75,7 @@ def list_(
         calendar = queries.calendar(reader, config.calendar)
         at_s = moment_or_now(at, "--at", calendar)
         card, versions = queries.rate_card(reader), queries.policy_versions(reader, RATE_CARD)
+        names = names_of(reader, [version.by for _, _, version in versions])
     in_force = {model: card.weight(model, at_s) for model in sorted(card.steps)}
     if as_json:
         document: dict[str, Any] = {
@@ -81,7 +83,12 @@ def list_(
             "organisation": {"timezone": calendar.timezone, "period": "month"},
             "rate_card": in_force,
             "versions": [
-                {"policy": v.policy, "from": iso(instant(from_s)), "weights": v.weights, "by": v.by}
+                {
+                    "policy": v.policy,
+                    "from": iso(instant(from_s)),
+                    "weights": v.weights,
+                    "by": names.get(v.by, v.by),
+                }
                 for _, from_s, v in versions
             ],
         }
@@ -95,4 +102,4 @@ def list_(
     )
     for _, from_s, version in versions:
         weights = ", ".join(f"{model} {weight}" for model, weight in (version.weights or {}).items())
-        print(f"from {iso(instant(from_s))} by {version.by}: {weights}")
+        print(f"from {iso(instant(from_s))} by {names.get(version.by, version.by)}: {weights}")

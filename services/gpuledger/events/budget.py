@@ -1,10 +1,28 @@
 """Facts about the organisation: accounts, shares, grants, periods, and what the policy issued."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from gpuledger.events.fields import Count, Instant, Name, Positive
+
+
+class Part(StrEnum):
+    """What gives an order without a person. Any other name in ``by`` is taken for a person's."""
+
+    INGEST = "ingest"
+    UNKNOWN = "unknown"
+
+
+class Word(StrEnum):
+    """Reasons that programs give. Any other ``reason`` of an order is taken for what a person typed."""
+
+    BUDGET_FILE = "budget-file"
+    FIRST_SIGHT = "first-sight"
+    GRANTED = "granted"
+    POLICY_FILE = "policy-file"
+    TRANSFERRED = "transferred"
 
 
 class AccountCreated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -35,12 +35,14 @@ class PeriodClosing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         period: The budget period.
         version: 1 for the first close of the period, one more after each reopening.
         by: Who closes it.
+        reason: Why, when somebody says so.
     """
 
     cluster: Name
     period: str
     version: Positive
     by: str
+    reason: str | None = None
 
 
 class PeriodClosed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -67,13 +67,15 @@ def _accounts(reader: Reader, file: BudgetFile, at_s: int, by: str) -> Iterator[
     known, shares = set(queries.account_paths(reader)), queries.shares_at(reader, instant(at_s))
     hard = queries.hard_accounts(reader, instant(at_s))
     for path in sorted({node for name in file.accounts for node in lineage(name)} - known):
-        created = budget.AccountCreated(account=path, by=by, reason="budget-file")
+        created = budget.AccountCreated(account=path, by=by, reason=budget.Word.BUDGET_FILE)
         yield Change(f"+ account  {path}", (created,))
     for path, account in sorted(file.accounts.items()):
         before = shares.get(path)
         if before != account.share:
             shown = f"~ share    {path}  {'1 (default)' if before is None else before} -> {account.share}"
-            share_set = budget.ShareSet(account=path, share=account.share, reason="budget-file", by=by)
+            share_set = budget.ShareSet(
+                account=path, share=account.share, reason=budget.Word.BUDGET_FILE, by=by
+            )
             yield Change(shown, (share_set,))
         overdraft = "hard" if path in hard else "soft"
         if account.overdraft is not None and overdraft != account.overdraft:
@@ -118,9 +120,9 @@ def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
                 )
             if more:
                 fact = budget.Granted(
-                    account=path, cluster=grant.cluster, period=grant.period, gpu_ms=more, reason="budget-file",
-                    by=by, priority=grant.priority, expires_at=grant.expires, rollover=grant.rollover,
-                    limit=path in inner,
+                    account=path, cluster=grant.cluster, period=grant.period, gpu_ms=more,
+                    reason=budget.Word.BUDGET_FILE, by=by, priority=grant.priority, expires_at=grant.expires,
+                    rollover=grant.rollover, limit=path in inner,
                 )  # fmt: skip
                 what = "limit" if path in inner else "grant"
                 shown = f"+ {what}    {path}  {grant.cluster} {grant.period}  {grant.gpu_hours} GPU-hours"

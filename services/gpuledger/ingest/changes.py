@@ -11,6 +11,7 @@ from gpuledger.events.envelope import Event, book_of, make
 from gpuledger.events.registry import Fact
 from gpuledger.ingest.intake import Intake
 from gpuledger.ledger import queries
+from gpuledger.ledger.identity import impersonal
 
 
 class Change(NamedTuple):
@@ -41,6 +42,7 @@ def apply(intake: Intake, changes: Sequence[Change], at_s: int, source: str) -> 
 def _event(fact: Fact, at_s: int, source: str, seen_seq: int) -> Event:
     # The id names the content and what it was decided on: the same plan is booked once, and a share that
     # is set to and fro for one moment, or a grant that grows twice by the same amount, is booked each time.
-    body = msgspec.json.encode(fact)
+    # It stays in the journal for ever, so that it does not depend on who ordered it.
+    body = msgspec.json.encode(impersonal(fact))
     event_id = f"{at_s}/{seen_seq}/{hashlib.sha256(body).hexdigest()[:24]}"
     return make(id=event_id, source=source, at_s=at_s, data=fact)[0]

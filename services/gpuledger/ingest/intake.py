@@ -136,7 +136,9 @@ class Intake:
                 id=f"account/{account}",
                 source=ACCOUNT_SOURCE,
                 at_s=0,
-                data=budget.AccountCreated(account=account, by="ingest", reason="first-sight"),
+                data=budget.AccountCreated(
+                    account=account, by=budget.Part.INGEST, reason=budget.Word.FIRST_SIGHT
+                ),
             )[0]
             for account in fresh
         ]

@@ -23,7 +23,7 @@ from gpuledger.ledger import charges, orders, projections, queries, settlement, 
 from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Booking, Posted, Posting
 from gpuledger.ledger.facts import CLOSERS, Known
-from gpuledger.ledger.identity import pseudonymous, store_extra, user_keys
+from gpuledger.ledger.identity import pseudonymous, store_texts, user_keys
 from gpuledger.ledger.rates import RATE_CARD, Rates, Version
 from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.store import BookHead
@@ -202,7 +202,7 @@ class _Batch:
             workload=getattr(fact, "workload", None),
             run=getattr(fact, "run", None),
             body=data_json(fact).decode(),
-            extra_ref=store_extra(self.writer, event.extra) if event.extra else None,
+            extra_ref=store_texts(self.writer, event),
         )
         postings = self._postings(seq, event, fact, digest)
         sealed = row_hash(self.head.head, row, postings)

@@ -23,6 +23,7 @@ from gpuledger.ledger import queries, store
 from gpuledger.ledger.append import append
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.identity import impersonal
 
 SOURCE = "gpuledger/commands"
 
@@ -163,8 +164,9 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
     row = (
         driver(writer)
         .execute(
-            "SELECT j.seq, j.recorded_at, j.body::text"
+            "SELECT j.seq, j.recorded_at, j.body::text, t.body"
             " FROM ledger.identities AS i JOIN ledger.journal AS j USING (book, seq)"
+            " LEFT JOIN side.texts AS t ON t.ref = j.extra_ref"
             " WHERE i.book = %s AND i.event_id = %s AND i.source = %s",
             (book, key, SOURCE),
         )
@@ -172,8 +174,8 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
     )
     if row is None:
         return None
-    seq, recorded_at, body = row
-    if _said(body) != _said(data_json(command)):
+    seq, recorded_at, body, texts = row
+    if _said(body) != _said(data_json(impersonal(command))) or not _typed_alike(texts, command.reason):
         raise KeyReused(
             f"key {key!r} stands for another command of book {book!r}: {_told(body)}",
             hint="use a new key for a new command",
@@ -185,6 +187,11 @@ def _said(body: str | bytes) -> dict[str, Any]:
     """Return what the caller said; who called, and what the account was at that moment, may differ in a retry."""
     fields: dict[str, Any] = msgspec.json.decode(body)
     return {name: value for name, value in fields.items() if name not in ("by", "limit")}
+
+
+def _typed_alike(texts: bytes | None, reason: str) -> bool:
+    """Compare a reason with the one kept aside; what was erased cannot be told from any other."""
+    return texts is None or msgspec.json.decode(texts).get("reason") in (None, reason)
 
 
 def _told(body: str) -> str:

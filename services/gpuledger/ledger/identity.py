@@ -1,7 +1,9 @@
-"""Erasable names: users are tokens in the journal, their keys live in the side store.
+"""Erasable names: people are tokens in the journal, their keys and words live in the side store.
 
-A token is an HMAC under a random key per user; erasing the key makes the token meaningless and the
-stored digest of the user's events uncheckable, without touching the chain.
+A token is an HMAC under a random key per person; erasing the key makes the token meaningless and the
+stored digest of the person's own events uncheckable, without touching the chain. One person has one token, as the
+owner of work and as the one who orders. What an order moves must count once for ever, whoever was erased
+since: its digest is taken without the person (docs/decisions/0013).
 """
 
 import hashlib
@@ -12,29 +14,39 @@ from typing import NamedTuple
 
 import msgspec
 
-from gpuledger.database.engine import Writer
-from gpuledger.events.envelope import Event
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.budget import Part, Word
+from gpuledger.events.envelope import Event, encode
+from gpuledger.events.orders import Order
 from gpuledger.events.registry import Fact
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.segments import NOBODY
 
+ASIDE = "(aside)"
+"""Stands in the journal for a reason that a person typed."""
+
+_PARTS = frozenset(part.value for part in Part)
+_WORDS = frozenset(word.value for word in Word)
+
 
 class UserKey(NamedTuple):
-    """A user's secret key and the token that stands for the name."""
+    """A person's secret key and the token that stands for the name."""
 
     key: bytes
     token: str
 
 
-def user_of(data: Fact) -> str | None:
-    """Return the name of the person a fact speaks of, or None."""
+def person_of(data: Fact) -> str | None:
+    """Return the name of the person a fact speaks of: whose work it is, or who ordered it; None for nobody."""
+    if isinstance(data, Order):
+        return None if data.by in (NOBODY, *_PARTS) else data.by
     user: str | None = getattr(data, "user", None)
     return None if user == NOBODY else user
 
 
 def user_keys(writer: Writer, events: Iterable[Event]) -> dict[str, UserKey]:
-    """Return the keys of all users named by the events; unknown users get one."""
-    names = sorted({name for event in events if (name := user_of(event.data)) is not None})
+    """Return the keys of all people named by the events; unknown ones get one."""
+    names = sorted({name for event in events if (name := person_of(event.data)) is not None})
     if not names:
         return {}
     connection = driver(writer)
@@ -48,26 +60,62 @@ def user_keys(writer: Writer, events: Iterable[Event]) -> dict[str, UserKey]:
         return {name: UserKey(bytes(key), token) for name, key, token in cursor}
 
 
+def names_of(connection: Reader | Writer, tokens: Iterable[str | None]) -> dict[str | None, str]:
+    """Return token -> name of people that are known; those who were erased, and what is no token, are absent."""
+    asked = sorted({token for token in tokens if token is not None})
+    rows = driver(connection).execute(
+        "SELECT token, name FROM side.user_keys WHERE token = ANY(%s)", (asked,)
+    )
+    return dict(rows.fetchall())
+
+
 def pseudonymous(event: Event, keys: Mapping[str, UserKey]) -> tuple[Fact, bytes]:
-    """Return the fact with its user replaced by the token, and the digest the journal keeps.
+    """Return the fact with its person replaced by the token, and the digest the journal keeps.
 
-    The digest of a body that names a person is keyed, so that the name cannot be guessed from it.
+    The digest of a workload's fact that names a person is keyed, so that the name cannot be guessed from it. That of
+    an order leaves out who gave it and what that person typed: it is the same for ever.
     """
-    name = user_of(event.data)
+    data, name = event.data, person_of(event.data)
+    if isinstance(data, Order):
+        bare = impersonal(data)
+        if bare == data:
+            return data, event.digest
+        said = encode(id=event.id, source=event.source, at_s=event.at_s, data=bare)
+        fact = bare if name is None else msgspec.structs.replace(bare, by=keys[name].token)
+        return fact, hashlib.sha256(said).digest()
     if name is None:
-        return event.data, event.digest
+        return data, event.digest
     user = keys[name]
-    fact = msgspec.structs.replace(event.data, user=user.token)
-    return fact, hmac.digest(user.key, event.digest, "sha256")
+    return msgspec.structs.replace(data, user=user.token), hmac.digest(user.key, event.digest, "sha256")
 
 
-def store_extra(writer: Writer, extra: Mapping[str, object]) -> bytes:
-    """Put keys the schema does not know (they may hold free text) aside; return their salted reference."""
-    body = msgspec.json.encode(extra, order="sorted")
+def impersonal(data: Fact) -> Fact:
+    """Return an order without the person who gave it and without words of theirs; any other fact as it is."""
+    if not isinstance(data, Order):
+        return data
+    by = data.by if person_of(data) is None else NOBODY
+    return msgspec.structs.replace(data, by=by, reason=data.reason if _typed(data) is None else ASIDE)
+
+
+def store_texts(writer: Writer, event: Event) -> bytes | None:
+    """Put an event's free text aside; return its salted reference, or None when there is none.
+
+    Free text is what stands under keys that the schema does not know, and the reason that a person typed.
+    """
+    texts = dict(event.extra)
+    if isinstance(event.data, Order) and (reason := _typed(event.data)) is not None:
+        texts["reason"] = reason
+    if not texts:
+        return None
+    body = msgspec.json.encode(texts, order="sorted")
     salt = secrets.token_bytes(16)
     ref = hashlib.sha256(salt + body).digest()
     driver(writer).execute("INSERT INTO side.texts (ref, salt, body) VALUES (%s, %s, %s)", (ref, salt, body))
     return ref
+
+
+def _typed(order: Order) -> str | None:
+    return None if order.reason in _WORDS else order.reason
 
 
 def _token(key: bytes, name: str) -> str:

@@ -8,7 +8,7 @@ charged for time from its moment on is restated there: the set of facts alone sa
 from collections.abc import Mapping
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.budget import PolicyChanged
+from gpuledger.events.budget import PolicyChanged, Word
 from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
@@ -38,7 +38,9 @@ def set_weights(
 ) -> None:
     """Put weights in force from a moment on, in the ``~org`` book."""
     seen_seq = lock_book(writer, ORG_BOOK).last_seq
-    fact = PolicyChanged(policy=RATE_CARD, weights=dict(sorted(weights.items())), by=by, reason="policy-file")
+    fact = PolicyChanged(
+        policy=RATE_CARD, weights=dict(sorted(weights.items())), by=by, reason=Word.POLICY_FILE
+    )
     event, _ = make(id=f"{RATE_CARD}/{at_s}/{seen_seq}", source=SOURCE, at_s=at_s, data=fact)
     append(writer, ORG_BOOK, [event], clock=clock, calendar=calendar)
 

@@ -47,6 +47,16 @@ def test_shown_applied_and_listed(ledger: Ledger, card: Path) -> None:
     ledger.checked_digest()
 
 
+def test_who_set_a_version_is_named_until_that_person_is_erased(ledger: Ledger, card: Path) -> None:
+    ledger.done("policy-data", "apply", card, "--from", "2026-03-01", LOGNAME="ada")
+    listed = ("policy-data", "list", "--at", "2026-03-01")
+    assert [version["by"] for version in ledger.done(*listed)["versions"]] == ["ada"]
+    assert "from 2026-03-01T00:00:00Z by ada: " in ledger(*listed).out
+    token = ledger.done("user", "erase", "ada", "--yes")["token"]
+    assert [version["by"] for version in ledger.done(*listed)["versions"]] == [token]
+    assert f"by {token}: " in ledger(*listed).out
+
+
 def test_what_is_charged_from_then_on_is_restated(ledger: Ledger, card: Path, tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text(TRACE)

@@ -142,7 +142,7 @@ COPIED = (
     ("table", "statement", "seq"),
     [
         ("journal", f"UPDATE ledger.journal SET extra_ref = {FLIP['bytea'].format(c='extra_ref')} WHERE seq = 7", 7),
-        ("journal", "UPDATE ledger.journal SET extra_ref = NULL WHERE extra_ref IS NOT NULL", 7),
+        ("journal", "UPDATE ledger.journal SET extra_ref = NULL WHERE seq = 7 AND extra_ref IS NOT NULL", 7),
         ("journal", "UPDATE ledger.journal SET seq = 99 WHERE book = 'alpha' AND seq = 4", 4),
         ("journal", f"{ENDLESS}; UPDATE ledger.journal SET recorded_at = 'infinity' WHERE seq = 4", 4),
         ("journal", "UPDATE ledger.journal SET effective_at = '4000-01-01 BC' WHERE book = 'alpha' AND seq = 4", 4),

@@ -7,9 +7,10 @@ import pytest
 from tests.integration.ledger.books import CLUSTER, GPU_HOUR, HOUR, Ledger, run_of, told
 
 from gpuledger.database.engine import reading, writing
-from gpuledger.events.budget import AccountCreated, Granted, Transferred
+from gpuledger.events.budget import AccountCreated, Granted, Transferred, Word
 from gpuledger.kernel.errors import KeyReused, NotFound, Refused
 from gpuledger.ledger.commands import Booked, Command, execute
+from gpuledger.ledger.erasure import erase
 from gpuledger.ledger.rebuild import check
 
 PERIOD = "1970-01"
@@ -130,6 +131,46 @@ def test_a_key_with_another_body_is_refused_and_says_what_it_stands_for(funded: 
         ):
             order(funded, other)
     assert available(funded, "org/speech") == 5
+
+
+def test_a_retry_by_another_person_is_the_same_order_and_with_another_reason_it_is_none(
+    funded: Ledger,
+) -> None:
+    first = order(funded, transfer("org/vision", "org/speech", 5, by="ada", reason="she asked"))
+    again = order(funded, transfer("org/vision", "org/speech", 5, by="grace", reason="she asked"))
+    assert (again.seq, again.repeated) == (first.seq, True)
+    for reason in ("he asked", Word.TRANSFERRED, "(aside)"):
+        with pytest.raises(KeyReused):
+            order(funded, transfer("org/vision", "org/speech", 5, by="ada", reason=reason))
+    assert available(funded, "org/speech") == 5
+
+
+def test_an_order_whose_reason_was_erased_is_answered_alike_whatever_reason_a_retry_gives(
+    funded: Ledger,
+) -> None:
+    first = order(funded, transfer("org/vision", "org/speech", 5, by="ada", reason="she asked"))
+    with writing(funded.engine) as writer:
+        assert erase(writer, "ada").texts == 1
+    for reason in ("she asked", "he asked"):
+        again = order(funded, transfer("org/vision", "org/speech", 5, by="ada", reason=reason))
+        assert (again.seq, again.recorded_at, again.repeated) == (first.seq, first.recorded_at, True)
+    for other in (
+        transfer("org/vision", "org/speech", 5, reason=Word.TRANSFERRED),
+        transfer("org/vision", "org/speech", 6, reason="she asked"),
+    ):
+        with pytest.raises(KeyReused):
+            order(funded, other)
+    assert available(funded, "org/speech") == 5
+
+
+def test_a_programs_word_is_compared_after_an_erasure_too(funded: Ledger) -> None:
+    order(funded, grant("org/speech", 5, by="ada", reason=Word.GRANTED))
+    with writing(funded.engine) as writer:
+        assert erase(writer, "ada").texts == 0
+    assert order(funded, grant("org/speech", 5, by="ada", reason=Word.GRANTED)).repeated
+    for reason in ("she asked", Word.BUDGET_FILE, "(aside)"):
+        with pytest.raises(KeyReused):
+            order(funded, grant("org/speech", 5, by="ada", reason=reason))
 
 
 def test_a_refused_command_may_be_tried_again_under_its_key(funded: Ledger) -> None:

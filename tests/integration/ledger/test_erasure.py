@@ -7,14 +7,16 @@ import pytest
 from tests.integration.ledger.books import GPU_HOUR, HOUR, NOON, Ledger, ended, started, submitted, told
 
 from gpuledger.database.engine import reading, writing
+from gpuledger.events.budget import AccountCreated, Granted, Part, ShareSet, Transferred, Word
 from gpuledger.events.envelope import Event
-from gpuledger.ingest.dead_letters import DeadLetter, put
+from gpuledger.ingest.dead_letters import DeadLetter, put, resolve, waiting
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import rebuild
 from gpuledger.ledger.append import append
 from gpuledger.ledger.audit import verify
 from gpuledger.ledger.erasure import Erasure, erase, plan
+from gpuledger.ledger.quotations import Waiting
 
 ADA, GRACE = "Ada Lovelace", "Grace Hopper"
 SECRET = "analytical engine"
@@ -193,15 +195,93 @@ def test_an_old_event_that_lost_to_another_still_loses_when_it_arrives_again(led
     assert ledger.net() == net
 
 
-def test_dead_letters_that_may_name_the_person_are_counted_and_kept(booked: Ledger) -> None:
-    raw = msgspec.json.encode({"data": {"user": ADA}})
-    letter = DeadLetter(
-        "gpu.scheduler.events", 0, 7, "gpu.scheduler.events[0]@7", "bad-field", "why", "hint", raw
-    )
+def letter(position: int, raw: bytes) -> DeadLetter:
+    place = f"gpu.scheduler.events[0]@{position}"
+    return DeadLetter("gpu.scheduler.events", 0, position, place, "bad-field", "why", "hint", raw)
+
+
+def test_a_dead_letter_that_waits_is_named_and_kept_until_it_was_read(booked: Ledger) -> None:
     with writing(booked.engine) as writer:
-        put(writer, [letter], NOON)
-    assert do(booked).dead_letters == 1
+        put(writer, [letter(7, msgspec.json.encode({"data": {"user": ADA}}))], NOON)
+        (stored,) = waiting(writer)
+    erased = do(booked)
+    assert (erased.dead_letters, erased.waiting) == (1, (Waiting(stored.id, "gpu.scheduler.events[0]@7"),))
     assert found(booked, ADA.encode()) == ["ledger.dead_letters.raw"]
+
+    with writing(booked.engine) as writer:
+        resolve(writer, [stored.id], NOON)
+    again = do(booked)
+
+    assert again == Erasure(None, rows=0, texts=0, dead_letters=1)
+    assert found(booked, ADA.encode()) == []
+    with pytest.raises(NotFound):
+        do(booked)
+
+
+def ordered(ledger: Ledger) -> None:
+    """Ada grants and transfers and says why, Grace sets a share and says why; the ledger makes the accounts."""
+    names = ("org", "org/vision", "org/speech")
+    ledger.append(
+        *(told(0, AccountCreated(account=n, by=Part.INGEST, reason=Word.FIRST_SIGHT)) for n in names)
+    )
+    ledger.append(told(0, ShareSet(account="org/vision", share=3, reason="compiler", by=GRACE), id="share"))
+    ledger.append(*orders(), *run("w1", GRACE))
+
+
+def orders() -> list[Event]:
+    granted = Granted(
+        account="org/vision", cluster="alpha", period="1970-01", gpu_ms=100 * GPU_HOUR, reason=SECRET, by=ADA
+    )
+    moved = Transferred(
+        account="org/vision", to="org/speech", cluster="alpha", period="1970-01", gpu_ms=GPU_HOUR, reason=SECRET,
+        by=ADA,
+    )  # fmt: skip
+    return [told(0, granted, id="grant"), told(0, moved, id="transfer", comment=SECRET)]
+
+
+def test_nothing_anywhere_holds_the_name_or_the_words_of_one_who_ordered(ledger: Ledger) -> None:
+    ordered(ledger)
+    token = token_of(ledger)
+    assert set(found(ledger, ADA.encode(), SECRET.encode())) == {"side.user_keys.name", "side.texts.body"}
+    before = seen(ledger)
+
+    assert do(ledger) == Erasure(token, rows=2, texts=2)
+
+    assert seen(ledger) == before
+    assert found(ledger, ADA.encode(), SECRET.encode()) == []
+    assert set(found(ledger, GRACE.encode(), b"compiler")) == {"side.user_keys.name", "side.texts.body"}
+    assert do(ledger, GRACE).texts == 1
+    assert seen(ledger) == before
+
+
+def test_an_order_of_an_erased_person_that_arrives_again_is_known(ledger: Ledger) -> None:
+    """Ranking lets no fact about work count twice; an order is a sum, and only its identity can see to that."""
+    ordered(ledger)
+    before = seen(ledger)
+    do(ledger)
+    again = ledger.append(*orders())
+    assert (again.accepted, again.repeated) == ([], 2)
+    assert seen(ledger) == before
+    assert ledger.value("SELECT count(*) FROM side.texts") == 1, "what is known brings no words back"
+
+
+def test_an_order_told_again_by_another_or_in_other_words_moves_no_amount(ledger: Ledger) -> None:
+    ordered(ledger)
+    before = seen(ledger)
+    grant = orders()[0].data
+    for by, reason in ((GRACE, SECRET), (ADA, "another"), (GRACE, "another")):
+        told_again = told(0, msgspec.structs.replace(grant, by=by, reason=reason), id="grant")
+        assert ledger.append(told_again).repeated == 1
+    assert seen(ledger) == before
+
+
+def test_texts_of_orders_that_nobody_signed_stay(ledger: Ledger) -> None:
+    ordered(ledger)
+    unsigned = AccountCreated(account="org/new", reason="somebody asked", by=Part.UNKNOWN)
+    ledger.append(told(0, unsigned, id="unsigned"))
+    do(ledger)
+    do(ledger, GRACE)
+    assert found(ledger, b"somebody asked") == ["side.texts.body"]
 
 
 def test_an_append_under_way_ends_before_the_erasure_counts(booked: Ledger) -> None:
