@@ -33,7 +33,8 @@ class FixedClock:
 
 def seconds(instant: dt.datetime) -> int:
     """Return an aware instant as whole seconds since 1970-01-01T00:00:00Z, floored."""
-    return int((instant - EPOCH) // dt.timedelta(seconds=1))
+    since = instant - EPOCH
+    return since.days * 86_400 + since.seconds
 
 
 def instant(at_s: int) -> dt.datetime:

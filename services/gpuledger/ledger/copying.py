@@ -1,10 +1,14 @@
 """Bulk writes: COPY for what is only added, one statement for what is added up."""
 
+import struct
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from psycopg import Connection, sql
+from psycopg import Connection, adapters, sql
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+from psycopg.types.string import BytesBinaryDumper
 from sqlalchemy.dialects import postgresql
 
 import gpuledger.ledger.side_tables
@@ -27,10 +31,14 @@ def copy_rows(writer: Writer, table: str, columns: Sequence[str], rows: Iterable
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
         sql.Identifier(*table.split(".")), sql.SQL(", ").join(map(sql.Identifier, columns))
     )
-    with driver(writer).cursor() as cursor, cursor.copy(statement) as copy:
-        copy.set_types(_types(table, tuple(columns)))
-        for row in rows:
-            copy.write_row(row)
+    with driver(writer).cursor() as cursor:
+        # The driver's own of these two are written in Python.
+        cursor.adapters.register_dumper(bytes, BytesBinaryDumper)
+        cursor.adapters.register_dumper(list, _TextsDumper)
+        with cursor.copy(statement) as copy:
+            copy.set_types(_types(table, tuple(columns)))
+            for row in rows:
+                copy.write_row(row)
 
 
 @lru_cache(maxsize=64)
@@ -44,3 +52,27 @@ def _types(table: str, columns: tuple[str, ...]) -> tuple[str, ...]:
         for column in METADATA.tables[table].columns
     }
     return tuple("text" if found[name] == "json" else found[name] for name in columns)
+
+
+_TEXT_OID = adapters.types["text"].oid
+
+
+class _TextsDumper(Dumper):
+    """Lists of texts, in binary; the driver's own dumper takes as long as all other columns of a row."""
+
+    format = Format.BINARY
+    oid = adapters.types["text"].array_oid
+
+    def dump(self, obj: list[str]) -> bytes:
+        return _pack(*obj)
+
+
+@lru_cache(maxsize=4096)
+def _pack(*texts: str) -> bytes:
+    """Return a list of texts in PostgreSQL's binary form of arrays."""
+    if not texts:
+        return struct.pack("!3i", 0, 0, _TEXT_OID)
+    parts = [struct.pack("!5i", 1, 0, _TEXT_OID, len(texts), 1)]
+    for value in map(str.encode, texts):
+        parts += (struct.pack("!i", len(value)), value)
+    return b"".join(parts)
