@@ -34,6 +34,7 @@ def test_an_incident_is_reported_with_its_runs_and_who_paid_for_them(ledger: Led
     (run,) = row.runs
     assert (run.run, run.account, run.state) == ("w1/r1", "org/vision", RunState.CREDITED)
     assert run.credited_under == INCIDENT
+    assert row.credited_gpu_ms == run.credited_gpu_ms == 8000 * (HOUR + 30)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,9 @@ def test_a_run_of_two_incidents_is_credited_under_the_earlier(ledger: Ledger) ->
     credited(ledger)
     ledger.append(
         told(TEN - 60, IncidentFound(cluster=CLUSTER, incident=OTHER, host="h7", fault="x", runs=["w1/r1"])),
-        told(TEN - 60, CreditGranted(cluster=CLUSTER, workload="w1", run="r1", incident=OTHER, cap_s=4 * HOUR)),
+        told(
+            TEN - 60, CreditGranted(cluster=CLUSTER, workload="w1", run="r1", incident=OTHER, cap_s=4 * HOUR)
+        ),
     )
     other, ours = reported(ledger)
     assert (other.incident, other.runs[0].state) == (OTHER, RunState.CREDITED)

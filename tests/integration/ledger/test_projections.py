@@ -79,4 +79,6 @@ def test_shares_zones_and_periods_are_kept_with_the_row_that_set_them(ledger: Le
         "SELECT account, extract(epoch FROM from_at)::bigint, share, set_seq FROM ledger.shares"
     ) == [("org", 7, 3, 1)]
     assert ledger.rows("SELECT * FROM ledger.organisation") == [(2, "Asia/Tokyo", "month")]
-    assert ledger.rows("SELECT * FROM ledger.periods") == [(CLUSTER, "1970-01", 1, 5)]
+    assert ledger.rows("SELECT book, period, opened_seq, installed_gpu_ms, state FROM ledger.periods") == [
+        (CLUSTER, "1970-01", 1, 5, "open")
+    ]

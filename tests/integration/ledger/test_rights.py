@@ -13,13 +13,14 @@ HISTORY = ("ledger.journal", "ledger.postings", "ledger.identities")
 PARTITIONS = ("ledger.journal_2026_12", "ledger.postings_2026_12")
 KEPT = (
     "ledger.books", "ledger.balances", "ledger.segments", "ledger.waits", "ledger.hosts", "ledger.accounts",
-    "ledger.shares", "ledger.organisation", "ledger.periods", "ledger.stream_offsets", "ledger.dead_letters",
+    "ledger.shares", "ledger.holds", "ledger.lots", "ledger.overdrafts",
+    "ledger.organisation", "ledger.periods", "ledger.stream_offsets", "ledger.dead_letters",
     "ledger.outbox", "side.user_keys", "side.texts", "telemetry.samples", "telemetry.buckets",
 )  # fmt: skip
 """Projections, positions, names, samples."""
 VIEWS = ("ledger_read.segments", "ledger_read.waits", "ledger_read.hosts", "ledger_read.accounts", "ledger_read.shares",
          "ledger_read.balances", "ledger_read.periods", "ledger_read.buckets", "ledger_read.organisation",
-         "ledger_read.books")  # fmt: skip
+         "ledger_read.books", "ledger_read.holds")  # fmt: skip
 WAREHOUSE = (
     "warehouse.usage_hour",
     "warehouse.layer_metrics_day",

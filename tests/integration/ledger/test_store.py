@@ -23,7 +23,7 @@ from gpuledger.ledger.chain import GENESIS
 
 def test_a_new_book_begins_at_nothing_and_an_old_one_where_it_stands(ledger: Ledger) -> None:
     with writing(ledger.engine) as writer:
-        assert store.lock_book(writer, CLUSTER) == (CLUSTER, 0, GENESIS, EPOCH)
+        assert store.lock_book(writer, CLUSTER) == (CLUSTER, 0, GENESIS, EPOCH, None)
     head = ledger.append(*run_of(0, HOUR)).head
     with writing(ledger.engine) as writer:
         assert store.lock_book(writer, CLUSTER) == head

@@ -11,7 +11,7 @@ from tests.property.ledger.oracle import Fact, Net
 from tests.property.ledger.workloads import MOMENTS, known_of, worlds
 
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.ledger.charges import PHYSICAL, WEIGHTED, Posted, desired, difference
+from gpuledger.ledger.charges import PHYSICAL, WEIGHTED, Booking, Key, Posted, desired, difference
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.segments import History, derive
 
@@ -82,7 +82,7 @@ def test_slices_sum_to_their_segments_exactly_in_both_commodities(
 ) -> None:
     history = derived(world[1])
     whole = sum(s.gpus_milli * (s.to_s - s.from_s) for s in history.segments if s.to_s is not None)
-    want = desired(history.segments, Calendar(zone))
+    want = desired(history, Calendar(zone))
     assert sum(amount for key, amount in want.items() if key.commodity == PHYSICAL) == whole
     assert sum(amount for key, amount in want.items() if key.commodity == WEIGHTED) == whole * 1000
 
@@ -93,20 +93,23 @@ def test_the_difference_turns_what_stands_into_what_must_stand(
     before: tuple[str, list[Fact]], after: tuple[str, list[Fact]], zone: str
 ) -> None:
     calendar = Calendar(zone)
-    have, want = (desired(derived(world[1]).segments, calendar) for world in (before, after))
+    have, want = (desired(derived(world[1]), calendar) for world in (before, after))
     posted = {key: Posted(amount, 7) for key, amount in have.items()}
-    postings = difference(want, posted, workload="w0", reason="late")
+    postings = difference(want, posted, workload="w0", reason="late", booking=Booking(calendar))
     stands = dict(have)
     for posting in postings:
         assert posting.amount > 0
         forward = posting.credit.pot in ("spent", "unallocated")
         pot = posting.credit if forward else posting.debit
-        (key,) = {k for k in want.keys() | have.keys() if k[:2] == (posting.code, posting.commodity)
-                  and k[2:] == (pot.account, posting.run, posting.day, pot.period)}  # fmt: skip
+        source = posting.debit.pot if forward else posting.credit.pot
+        key = Key(posting.code, posting.commodity, pot.account, source, posting.run or "", posting.day)
+        assert key in want.keys() | have.keys()
+        assert pot.period == calendar.period_of(posting.day)
         stands[key] = stands.get(key, 0) + (posting.amount if forward else -posting.amount)
         assert (posting.reverses_seq is None) == forward
     assert {key: amount for key, amount in stands.items() if amount} == want
-    assert difference(want, {k: Posted(a, 7) for k, a in want.items()}, workload="w0", reason="") == []
+    standing = {k: Posted(a, 7) for k, a in want.items()}
+    assert difference(want, standing, workload="w0", reason="", booking=Booking(calendar)) == []
 
 
 def test_random_intervals_are_cut_as_a_walk_through_them_says(test_form: str) -> None:
@@ -154,7 +157,7 @@ def derived(facts: Sequence[Fact]) -> History:
 def amounts(history: History, zone: str) -> dict[Net, int]:
     return {
         Net(key.code, key.account, "w0", key.run, key.day.isoformat()): amount
-        for key, amount in desired(history.segments, Calendar(zone)).items()
+        for key, amount in desired(history, Calendar(zone)).items()
         if key.commodity == PHYSICAL
     }
 

@@ -10,14 +10,18 @@ from gpuledger.cli import grants
 from gpuledger.cli.asking import who
 from gpuledger.events.budget import (
     AccountCreated,
+    AdjustmentPosted,
     Granted,
-    Order,
+    OverdraftSet,
     Part,
     PolicyChanged,
     ShareSet,
     Transferred,
     Word,
 )
+from gpuledger.events.closing import PeriodClosing, PeriodReopened
+from gpuledger.events.incident import CreditReversed
+from gpuledger.events.orders import Order
 from gpuledger.ledger.identity import ASIDE, UserKey, impersonal, person_of, pseudonymous
 from gpuledger.ledger.segments import NOBODY
 
@@ -34,6 +38,11 @@ def orders(by: str, reason: str) -> list[Order]:
         ShareSet(account="org/a", share=3, **said),
         Granted(**booked),  # type: ignore[arg-type]
         Transferred(to="org/b", **booked),  # type: ignore[arg-type]
+        AdjustmentPosted(code="charge", **booked),  # type: ignore[arg-type]
+        OverdraftSet(account="org/a", overdraft="hard", **said),
+        PeriodClosing(cluster="alpha", period="2026-12", version=1, **said),
+        PeriodReopened(cluster="alpha", period="2026-12", version=1, **said),
+        CreditReversed(cluster="alpha", workload="w", run="r", incident="i", **said),
     ]
 
 
