@@ -59,7 +59,7 @@ def statement(ledger: Ledger, table: str, do: str) -> str:
     schema, _, name = table.partition(".")
     column = ledger.value(
         "SELECT column_name FROM information_schema.columns WHERE table_schema = :schema AND table_name = :name"
-        " ORDER BY ordinal_position DESC LIMIT 1", schema=schema, name=name
+        " ORDER BY is_updatable DESC, ordinal_position DESC LIMIT 1", schema=schema, name=name
     )  # fmt: skip
     return {
         "SELECT": f"SELECT 1 FROM {table} LIMIT 1",
