@@ -7,7 +7,7 @@ integer keys and without the checks and views of the original, so that it is rat
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -17,22 +17,22 @@ from tests.integration.ledger.books import CLUSTER, HOUR, NOON, Ledger, ended, s
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.events.envelope import Event
-from gpuledger.ingest.collector import relax_collector
 from gpuledger.ledger.audit import verify
 from gpuledger.ledger.rebuild import check, rebuild
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(3600)]
 
 RUNS = {"short": 2_000, "full": 20_000}
-BASELINE_S = {"short": 3.0, "full": 30.0}
+BASELINE_S = {"short": 0.6, "full": 6.0}
 BATCH_EVENTS = 3_000
 ACCOUNTS = 16
 ROUNDS = 5
+REBUILDS = 3
 LONG_S = 71 * HOUR
 CONNECTIONS = 8
 RATIO_MIN = 5.0
 ONE_ACCOUNT_MIN = 0.8
-REBUILD_MIN, REBUILD_WANTED = 1.5, 3.0
+REBUILD_MIN = 3.0
 
 BASELINE = """
 CREATE SCHEMA baseline;
@@ -126,15 +126,26 @@ def _charge(
     return _append(ledger, _ends(count, cluster, after_s))
 
 
-def _transferred(ledger: Ledger, seconds: float) -> Rate:
-    """Transfers between the same number of accounts, one call and one commit each, over eight connections."""
-    url = ledger.url.replace("+psycopg", "")
-    with psycopg.connect(url) as connection:
+def _rebuild(ledger: Ledger) -> float:
+    """Rebuild everything; return how many seconds it took."""
+    began = time.perf_counter()
+    with writing(ledger.engine) as writer:
+        rebuild(writer, ledger.calendar)
+    return time.perf_counter() - began
+
+
+def _open_baseline(ledger: Ledger) -> None:
+    with psycopg.connect(ledger.url.replace("+psycopg", "")) as connection:
         connection.execute(BASELINE)
         connection.execute(
             "INSERT INTO baseline.accounts (name) SELECT 'a' || n FROM generate_series(1, %s) AS n",
             (2 * ACCOUNTS,),
         )
+
+
+def _transferred(ledger: Ledger, seconds: float) -> Rate:
+    """Transfers between the same number of accounts, one call and one commit each, over eight connections."""
+    url = ledger.url.replace("+psycopg", "")
     done = [0] * CONNECTIONS
     gate = threading.Barrier(CONNECTIONS + 1)
 
@@ -161,29 +172,39 @@ def _transferred(ledger: Ledger, seconds: float) -> Rate:
     return Rate(sum(done), 2 * sum(done), time.perf_counter() - began)
 
 
-@pytest.fixture
-def ledger(database_url: str) -> Iterator[Ledger]:
-    relax_collector()
-    ledger = Ledger(database_url)
-    yield ledger
-    ledger.engine.dispose()
-
-
 def test_batched_appends_book_five_times_as_fast_as_a_transfer_per_call(
     ledger: Ledger, test_form: str
 ) -> None:
-    """A charge is posted by day, as a transfer per call would be: a run of three days touches four of them."""
+    """A charge is posted by day, as a transfer per call would be: a run of three days touches four of them.
+
+    In turns, so that the machine's moods meet both alike.
+    """
     count = RUNS[test_form]
-    baseline = _transferred(ledger, BASELINE_S[test_form]).postings_per_s
-    short = _charge(ledger, count, ACCOUNTS, cluster="hours").postings_per_s
-    long = _charge(ledger, count, ACCOUNTS, cluster="days", after_s=LONG_S).postings_per_s
-    ratio = long / baseline
-    print(
-        f"\none transfer per call over {CONNECTIONS} connections {baseline:,.0f} transfers/s; charges of runs of"
-        f" an hour {short:,.0f} postings/s, {short / baseline:.1f} times as many;"
-        f" of runs of three days {long:,.0f} postings/s, {ratio:.1f} times as many, at least {RATIO_MIN} wanted"
+    _open_baseline(ledger)
+    rates: dict[str, list[float]] = {"transfers": [], "hours": [], "days": []}
+
+    def take_turn(side: str, turn: int) -> None:
+        if side == "transfers":
+            rate = _transferred(ledger, BASELINE_S[test_form])
+        else:
+            after_s = LONG_S if side == "days" else HOUR
+            rate = _charge(ledger, count, ACCOUNTS, cluster=f"{turn}-{side}", after_s=after_s)
+        rates[side].append(rate.postings_per_s)
+
+    for turn in range(ROUNDS):
+        for side in sorted(rates, reverse=turn % 2 == 1):
+            take_turn(side, turn)
+    hours, days = (
+        median(ours / theirs for ours, theirs in zip(rates[side], rates["transfers"], strict=True))
+        for side in ("hours", "days")
     )
-    assert ratio >= RATIO_MIN
+    print(
+        f"\none transfer per call over {CONNECTIONS} connections {median(rates['transfers']):,.0f} transfers/s; charges"
+        f" of runs of an hour {median(rates['hours']):,.0f} postings/s, {hours:.1f} times as many;"
+        f" of runs of three days {median(rates['days']):,.0f} postings/s, {days:.1f} times as many turn by turn,"
+        f" at least {RATIO_MIN} wanted"
+    )
+    assert days >= RATIO_MIN
 
 
 def test_one_account_that_takes_every_charge_is_hardly_slower_than_many(
@@ -207,25 +228,25 @@ def test_one_account_that_takes_every_charge_is_hardly_slower_than_many(
 
 
 def test_a_rebuild_is_three_times_as_fast_as_the_live_append(ledger: Ledger, test_form: str) -> None:
+    """Turn by turn: what a turn appends is rebuilt with all that stands before the machine's mood changes."""
     count = RUNS[test_form]
-    events = [*_starts(count, ACCOUNTS), *_ends(count)]
-    live = _append(ledger, sorted(events, key=lambda event: event.at_s))
-    rebuilt = audited = 0.0
-    for _ in range(3):  # the best of three, as for COPY: each is over before the machine has calmed down
-        began = time.perf_counter()
-        with writing(ledger.engine) as writer:
-            rebuild(writer)
-        rebuilt = max(rebuilt, len(events) / (time.perf_counter() - began))
-        with reading(ledger.engine) as reader:
-            began = time.perf_counter()
-            assert verify(reader).ok
-            audited = max(audited, len(events) / (time.perf_counter() - began))
+    rows = 0
+    rates: dict[str, list[float]] = {"append": [], "rebuild": []}
+    for turn in range(REBUILDS):
+        cluster = f"turn{turn}"
+        events = [*_starts(count, ACCOUNTS, cluster), *_ends(count, cluster)]
+        rates["append"].append(_append(ledger, sorted(events, key=lambda event: event.at_s)).rows_per_s)
+        rows += len(events)
+        rates["rebuild"].append(rows / min(_rebuild(ledger) for _ in range(2)))
     with reading(ledger.engine) as reader:
+        began = time.perf_counter()
+        assert verify(reader).ok
+        audited = rows / (time.perf_counter() - began)
         assert check(reader, ledger.calendar).ok
-    ratio = rebuilt / live.rows_per_s
+    ratio = median(a / b for a, b in zip(rates["rebuild"], rates["append"], strict=True))
+    append, rebuilt = median(rates["append"]), median(rates["rebuild"])
     print(
-        f"\nappend {live.rows_per_s:,.0f} journal rows/s; audit {audited:,.0f} rows/s; rebuild {rebuilt:,.0f} rows/s,"
-        f" {ratio:.1f} times the append, {REBUILD_WANTED} wanted,"
-        f" at least {REBUILD_MIN} demanded"
+        f"\nappend {append:,.0f} journal rows/s; audit {audited:,.0f} rows/s; rebuild {rebuilt:,.0f} rows/s,"
+        f" {ratio:.1f} times the append turn by turn, at least {REBUILD_MIN} wanted"
     )
     assert ratio >= REBUILD_MIN

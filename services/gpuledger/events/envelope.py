@@ -74,6 +74,7 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 _wire_decoder = msgspec.json.Decoder(_Wire)
 _any_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=_number)
 _data_decoders: dict[type[Fact], "msgspec.json.Decoder[Fact]"] = {}
+_named_decoders: dict[str, "msgspec.json.Decoder[Fact]"] = {}
 _known_keys: dict[type[Fact], frozenset[str]] = {}
 _forms: dict[type[Fact], "_Form"] = {}
 
@@ -168,10 +169,13 @@ def decode_data(name: str, body: bytes | str) -> Fact:
     Raises:
         KeyError: When the name is not a known type.
     """
-    fact = fact_type(name)
-    if fact is None:
-        raise KeyError(name)
-    return _data_decoder(fact).decode(body)
+    decoder = _named_decoders.get(name)
+    if decoder is None:
+        fact = fact_type(name)
+        if fact is None:
+            raise KeyError(name)
+        decoder = _named_decoders[name] = _data_decoder(fact)
+    return decoder.decode(body)
 
 
 def book_of(data: Fact) -> str:

@@ -6,8 +6,9 @@ Segments, waits, holds and hosts keep their versions: a row is in force from ``s
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from gpuledger.database.engine import Writer
 from gpuledger.events import host

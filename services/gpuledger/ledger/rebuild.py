@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from gpuledger.database.engine import Reader, Writer
@@ -22,6 +22,7 @@ from gpuledger.ledger import orders, projections, queries, replay, settlement
 from gpuledger.ledger.append import postings_of
 from gpuledger.ledger.charges import Booking, Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
+from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.inventory import HostFact, intervals
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.ledger.segments import Segment, Wait, derive
@@ -67,6 +68,9 @@ _STORED = {
 """What stands of each kind, in the columns that the journal says it in."""
 
 _SHOWN = 20
+
+WORKLOADS_AT_ONCE = 5_000
+"""How many workloads a rebuild holds in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,21 +192,32 @@ def rebuild(writer: Writer, default: Calendar) -> None:
 
 
 def _rebuild_histories(writer: Writer) -> None:
-    segments: list[tuple[object, ...]] = []
-    waits: list[tuple[object, ...]] = []
-    holds: list[tuple[object, ...]] = []
-    for book, _, facts in replay.iter_workloads(writer):
-        for item, since, until in replay.versions(facts, replay.history_items):
-            if isinstance(item, Segment):
-                segments.append((book, since, until, *projections.segment_row(item)))
-            elif isinstance(item, Wait):
-                waits.append((book, since, until, *projections.wait_row(item)))
-            else:
-                holds.append((book, since, until, *projections.hold_row(item)))
+    """Make segments, waits and holds again, some workloads at a time: however long the journal, memory is bounded.
+
+    PostgreSQL takes in segments while the next ones are derived.
+    """
     versioned = ("book", "since_seq", "until_seq")
-    copy_rows(writer, "ledger.segments", (*versioned, *projections.SEGMENT_COLUMNS), segments)
-    copy_rows(writer, "ledger.waits", (*versioned, *projections.WAIT_COLUMNS), waits)
-    copy_rows(writer, "ledger.holds", (*versioned, *projections.HOLD_COLUMNS), holds)
+    workloads = replay.iter_workloads(writer)
+    while some := list(islice(workloads, WORKLOADS_AT_ONCE)):
+        others: list[tuple[str, int, int | None, Wait | Hold]] = []
+        segments = _segment_versions(some, others)
+        copy_rows(writer, "ledger.segments", (*versioned, *projections.SEGMENT_COLUMNS), segments)
+        waits = [(*v, *projections.wait_row(w)) for *v, w in others if isinstance(w, Wait)]
+        holds = [(*v, *projections.hold_row(h)) for *v, h in others if isinstance(h, Hold)]
+        copy_rows(writer, "ledger.waits", (*versioned, *projections.WAIT_COLUMNS), waits)
+        copy_rows(writer, "ledger.holds", (*versioned, *projections.HOLD_COLUMNS), holds)
+
+
+def _segment_versions(
+    workloads: Iterable[replay.WorkloadFacts], others: list[tuple[str, int, int | None, Wait | Hold]]
+) -> Iterator[tuple[object, ...]]:
+    """Yield the row of every version of every segment; put the versions of waits and holds aside."""
+    for book, _, facts in workloads:
+        for item, since, until in replay.history_versions(facts):
+            if isinstance(item, Segment):
+                yield (book, since, until, *projections.segment_row(item))
+            else:
+                others.append((book, since, until, item))
 
 
 def _rebuild_hosts(writer: Writer) -> None:

@@ -5,7 +5,9 @@ so that a report as of an earlier sequence says the same after a rebuild as befo
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -16,12 +18,14 @@ from gpuledger.events.envelope import decode_data
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import Corrupt
-from gpuledger.ledger import projections
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.inventory import HostFact
+from gpuledger.ledger.projections import Item as Followed
 from gpuledger.ledger.projections import Journalled
-from gpuledger.ledger.segments import derive
+from gpuledger.ledger.segments import Unfolding
+
+FETCHED_ROWS = 5000
 
 Told = TypeVar("Told")
 Item = TypeVar("Item", bound=Hashable)
@@ -53,20 +57,40 @@ def versions(
         follows: What follows from the facts known so far; must not keep the list.
     """
     known: list[Told] = []
+
+    def learn(fact: Told) -> Iterable[Item]:
+        known.append(fact)
+        return follows(known)
+
+    return _versions(facts, learn)
+
+
+def history_versions(facts: Iterable[tuple[int, Known]]) -> list[tuple[Followed, int, int | None]]:
+    """Return every segment, wait and hold that ever followed from a workload's facts, as ``versions`` does."""
+    unfolding = Unfolding()
+
+    def learn(fact: Known) -> Iterable[Followed]:
+        unfolding.add(fact)
+        history = unfolding.history()
+        return (*history.segments, *history.waits, *history.holds)
+
+    return _versions(facts, learn)
+
+
+def _versions(
+    facts: Iterable[tuple[int, Told]], learn: Callable[[Told], Iterable[Item]]
+) -> list[tuple[Item, int, int | None]]:
     current: dict[Item, int] = {}
     past: list[tuple[Item, int, int | None]] = []
     for seq, fact in facts:
-        known.append(fact)
-        now = dict.fromkeys(follows(known), seq)
-        past += [(item, since, seq) for item, since in current.items() if item not in now]
-        current = {item: current.get(item, seq) for item in now}
+        now = dict.fromkeys(learn(fact), seq)
+        for item, since in current.items():
+            if item in now:
+                now[item] = since
+            else:
+                past.append((item, since, seq))
+        current = now
     return past + [(item, since, None) for item, since in current.items()]
-
-
-def history_items(known: Sequence[Known]) -> list[projections.Item]:
-    """Return the segments, waits and holds that follow from the facts, for ``versions``."""
-    history = derive(known)
-    return [*history.segments, *history.waits, *history.holds]
 
 
 def journalled(book: str, seq: int, type_: str, body: str) -> Fact:
@@ -87,14 +111,15 @@ def journalled(book: str, seq: int, type_: str, body: str) -> Fact:
 def iter_workloads(connection: Reader | Writer) -> Iterator[WorkloadFacts]:
     """Yield the facts of every workload, ordered by book and workload."""
     with driver(connection).cursor(name="replay_workloads") as cursor:
-        cursor.itersize = 5000
         cursor.execute(
             "SELECT book, workload, seq, type, body::text, extract(epoch FROM effective_at)::bigint, source, digest"
-            " FROM ledger.journal WHERE workload IS NOT NULL ORDER BY book, workload, seq"
+            " FROM ledger.journal WHERE workload IS NOT NULL ORDER BY book, workload, seq",
+            binary=True,
         )
-        for (book, workload), rows in groupby(cursor, key=lambda row: row[:2]):
+        fetched = chain.from_iterable(iter(partial(cursor.fetchmany, FETCHED_ROWS), []))
+        for (book, workload), rows in groupby(fetched, key=itemgetter(0, 1)):
             facts = [
-                (seq, Known(journalled(book, seq, type_, body), at_s, source, bytes(digest)))
+                (seq, Known(journalled(book, seq, type_, body), at_s, source, digest))
                 for _, _, seq, type_, body, at_s, source, digest in rows
             ]
             yield WorkloadFacts(book, workload, facts)

@@ -5,9 +5,10 @@ interval in which the workload was eligible to run and did not. Both follow from
 the start that counts, the stop that counts, and the changes between them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
 
 from gpuledger.events import workload as events
 from gpuledger.events.decision import DecisionMade
@@ -27,8 +28,8 @@ DEFAULT_MINIMUM_RUNTIME_S = 3600
 """Minimum runtime of the built-in mapping rule, for sources that have none."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Segment:
+# Structs, not dataclasses: a rebuild makes several for each row of the journal, and hashes them.
+class Segment(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
     """GPUs held by one run over ``[from_s, to_s)``; ``to_s`` is None while the run is open.
 
     ``capped_s`` is set on open segments only: the declared limit, beyond which nothing is charged.
@@ -54,8 +55,7 @@ class Segment:
         return now_s if self.capped_s is None else min(now_s, self.capped_s)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
     """A workload eligible and not running over ``[from_s, to_s)``; ``to_s`` is None while it waits."""
 
     workload: str
@@ -69,8 +69,7 @@ class Wait:
     submitted_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(msgspec.Struct, frozen=True, gc=False):
     """All that follows from the facts known of one workload."""
 
     segments: tuple[Segment, ...]
@@ -81,12 +80,14 @@ class History:
     """Whether some admission decided about it: only then it has, or had, holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    start: events.Started
+class _Run(msgspec.Struct, frozen=True):
+    """What counts of one run, and what follows from it."""
+
+    name: str
+    attempt: int
     started: Known
     stop: Known | None
-    changes: tuple[Known, ...]
+    segments: Sequence[Segment]
     claims: "_Claims"
 
     @property
@@ -95,40 +96,17 @@ class _Run:
         return self.stop.at_s if self.stop else None
 
 
-def derive(facts: Sequence[Known]) -> History:
-    """Return the segments, waits, holds and credits that follow from all facts known of one workload.
-
-    A run without a start has no segment yet; one that stopped before it started holds nothing and
-    is charged nothing. The result depends on the set of facts only.
-    """
-    found = _sort_out(facts)
-    submitted = winner(found.submitted)
-    runs = [run for _, claims in sorted(found.runs.items()) if (run := _run(claims)) is not None]
-    runs.sort(
-        key=lambda run: run.started.at_s
-    )  # of runs that start together the one named last is the newest
-    segments = tuple(s for run in runs for s in _segments(run, submitted, found.decisions))
-    return History(
-        segments=segments,
-        waits=tuple(_waits(found.over, submitted, runs)),
-        holds=_holds(found, runs) if found.decisions else (),
-        credits=tuple(c for run in runs if run.claims.credits for c in _credits(run)),
-        is_admitted=bool(found.decisions),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Claims:
+class _Claims(msgspec.Struct, frozen=True):
     """All that is claimed of one run, contradictions included."""
 
-    started: list[Known] = field(default_factory=list)
-    stops: list[Known] = field(default_factory=list)
-    changes: list[Known] = field(default_factory=list)
-    checkpoints: list[Known] = field(default_factory=list)
-    credits: list[Known] = field(default_factory=list)
+    started: list[Known] = []
+    stops: list[Known] = []
+    changes: list[Known] = []
+    checkpoints: list[Known] = []
+    credits: list[Known] = []
 
-    def add(self, fact: Known) -> None:
-        """Put a fact where it belongs; what says nothing about GPUs held belongs nowhere."""
+    def add(self, fact: Known) -> bool:
+        """Take in a fact; return whether it says anything about the run."""
         data = fact.data
         if isinstance(data, events.Started):
             self.started.append(fact)
@@ -140,74 +118,136 @@ class _Claims:
             self.checkpoints.append(fact)
         elif isinstance(data, CreditGranted | CreditReversed):
             self.credits.append(fact)
+        else:
+            return False
+        return True
 
 
-class _Found(NamedTuple):
-    """The facts of one workload by what they speak of."""
+def derive(facts: Iterable[Known]) -> History:
+    """Return the segments, waits, holds and credits that follow from all facts known of one workload.
 
-    submitted: list[Known]
-    over: list[Known]
-    runs: dict[str, _Claims]
-    decisions: dict[int, list[Known]]
-
-
-def _sort_out(facts: Iterable[Known]) -> _Found:
-    found = _Found([], [], {}, {})
+    A run without a start has no segment yet; one that stopped before it started holds nothing and
+    is charged nothing. The result depends on the set of facts only.
+    """
+    unfolding = Unfolding()
     for fact in facts:
+        unfolding.add(fact)
+    return unfolding.history()
+
+
+class Unfolding:
+    """What follows from the facts of one workload, while they become known one by one.
+
+    A fact about one run leaves what followed from the others as it was: a long history is not derived
+    from its beginning for each of its facts.
+    """
+
+    __slots__ = ("_claims", "_decisions", "_over", "_runs", "_stale", "_submitted")
+
+    def __init__(self) -> None:
+        self._submitted: list[Known] = []
+        self._over: list[Known] = []
+        self._decisions: dict[int, list[Known]] = {}
+        self._claims: dict[str, _Claims] = {}
+        self._runs: dict[str, _Run] = {}
+        self._stale: set[str] = set()
+
+    def add(self, fact: Known) -> None:
+        """Take in a fact; one that speaks of nothing that is held or waited for changes nothing."""
         data = fact.data
         if isinstance(data, events.Submitted):
-            found.submitted.append(fact)
-        elif (run := getattr(data, "run", None)) is not None:
-            claims = found.runs.get(run)
-            if claims is None:
-                claims = found.runs[run] = _Claims()
-            claims.add(fact)
-        elif isinstance(data, events.Ended):
-            found.over.append(fact)
-        elif isinstance(data, DecisionMade):
-            found.decisions.setdefault(data.attempt, []).append(fact)
-    return found
+            self._submitted.append(fact)
+            self._stale.update(self._claims)
+            return
+        run = getattr(data, "run", None)
+        if run is None:
+            if isinstance(data, events.Ended):
+                self._over.append(fact)
+            elif isinstance(data, DecisionMade):
+                self._decisions.setdefault(data.attempt, []).append(fact)
+                self._stale.update(self._claims)
+            return
+        claims = self._claims.get(run)
+        if claims is None:
+            claims = self._claims[run] = _Claims()
+        if claims.add(fact):
+            self._stale.add(run)
+
+    def history(self) -> History:
+        """Return what follows from all facts so far."""
+        submitted = winner(self._submitted)
+        for name in self._stale:
+            if (run := _run(name, self._claims[name], submitted, self._decisions)) is not None:
+                self._runs[name] = run
+        self._stale.clear()
+        runs = list(self._runs.values())
+        if len(runs) > 1:  # of runs that start together the one named last is the newest
+            runs.sort(key=lambda run: (run.started.at_s, run.name))
+        segments = [segment for run in runs for segment in run.segments]
+        return History(
+            tuple(segments),
+            tuple(_waits(self._over, submitted, runs)),
+            self._holds(runs) if self._decisions else (),
+            tuple([given for run in runs if run.claims.credits for given in _credits(run)]),
+            bool(self._decisions),
+        )
+
+    def _holds(self, runs: Sequence[_Run]) -> tuple[Hold, ...]:
+        spans: dict[int, Span] = {}
+        for (
+            run
+        ) in runs:  # of two runs that call themselves one attempt the first is the one that was admitted
+            spans.setdefault(run.attempt, Span(run.name, run.started.at_s, run.end_s))
+        return holds(self._decisions, spans, is_over=bool(self._over))
 
 
-def _run(claims: _Claims) -> _Run | None:
-    started = winner(claims.started)
-    if started is None:
-        return None
-    assert isinstance(started.data, events.Started)  # noqa: S101 - narrows the type; _sort_out chose it
-    by_instant: dict[tuple[int, type], list[Known]] = {}
-    for fact in claims.changes:
-        by_instant.setdefault((fact.at_s, type(fact.data)), []).append(fact)
-    changes = [w for candidates in by_instant.values() if (w := winner(candidates)) is not None]
-    changes.sort(key=lambda f: (f.at_s, type(f.data).__name__))
-    return _Run(started.data, started, winner(claims.stops), tuple(changes), claims)
-
-
-def _holds(found: _Found, runs: Sequence[_Run]) -> tuple[Hold, ...]:
-    spans: dict[int, Span] = {}
-    for (
-        run
-    ) in runs:  # of two runs that call themselves the same attempt the first is the one that was admitted
-        spans.setdefault(run.start.attempt, Span(run.start.run, run.started.at_s, run.end_s))
-    return holds(found.decisions, spans, is_over=bool(found.over))
-
-
-def _credits(run: _Run) -> Iterable[Credit]:
+def _credits(run: _Run) -> Iterator[Credit]:
     if run.end_s is not None:
         given = credit(run.claims.credits, run.claims.checkpoints, run.started.at_s, run.end_s)
         if given is not None:
             yield given
 
 
-def _segments(run: _Run, submitted: Known | None, decisions: Mapping[int, Sequence[Known]]) -> list[Segment]:
-    start, asked = run.start, submitted.data if submitted else None
+def _run(
+    name: str, claims: _Claims, submitted: Known | None, decisions: Mapping[int, Sequence[Known]]
+) -> _Run | None:
+    started = winner(claims.started)
+    if started is None:
+        return None
+    start = started.data
+    assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; the claims sorted it there
+    decision = admitted(decisions.get(start.attempt, ()), started.at_s) if decisions else None
+    stop, changes = winner(claims.stops), _in_order(claims.changes)
+    segments = _segments(started, stop, changes, submitted, decision)
+    return _Run(name, start.attempt, started, stop, segments, claims)
+
+
+def _in_order(changes: Sequence[Known]) -> Sequence[Known]:
+    if not changes:
+        return ()
+    by_instant: dict[tuple[int, type], list[Known]] = {}
+    for fact in changes:
+        by_instant.setdefault((fact.at_s, type(fact.data)), []).append(fact)
+    counting = [w for candidates in by_instant.values() if (w := winner(candidates)) is not None]
+    return sorted(counting, key=lambda f: (f.at_s, type(f.data).__name__))
+
+
+def _segments(
+    started: Known,
+    stop: Known | None,
+    changes: Sequence[Known],
+    submitted: Known | None,
+    decision: DecisionMade | None,
+) -> list[Segment]:
+    start, asked = started.data, submitted.data if submitted else None
+    assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; _run chose it
     assert asked is None or isinstance(asked, events.Submitted)  # noqa: S101
-    end_s = run.end_s
-    limit_s = asked.time_limit_s if asked else None
-    decision = admitted(decisions.get(start.attempt, ()), run.started.at_s) if decisions else None
+    end_s = stop.at_s if stop else None
+    limit_s = asked.time_limit_s if asked and end_s is None else None
     current = Segment(
         workload=start.workload,
         run=start.run,
-        from_s=run.started.at_s,
+        from_s=started.at_s,
         to_s=end_s,
         account=start.account or (asked.account if asked else UNMAPPED),
         klass=decision.klass if decision else start.klass or _mapped_class(asked),
@@ -215,11 +255,11 @@ def _segments(run: _Run, submitted: Known | None, decisions: Mapping[int, Sequen
         gpus_milli=start.gpus_milli,
         gpu_model=start.gpu_model or (asked.gpu_model if asked else None),
         hosts=tuple(sorted(start.hosts)),
-        estimated=bool(run.stop and getattr(run.stop.data, "estimated", False)),
-        capped_s=run.started.at_s + limit_s if limit_s and end_s is None else None,
+        estimated=bool(stop and getattr(stop.data, "estimated", False)),
+        capped_s=started.at_s + limit_s if limit_s else None,
     )
     pieces: list[Segment] = []
-    for change in run.changes:
+    for change in changes:
         if end_s is not None and change.at_s >= end_s:
             break
         changed = _changed(current, change)
@@ -230,7 +270,11 @@ def _segments(run: _Run, submitted: Known | None, decisions: Mapping[int, Sequen
             changed = replace(changed, from_s=change.at_s)
         current = changed
     pieces.append(current)
-    return [p for p in pieces if p.gpus_milli > 0 and (p.to_s is None or p.to_s > p.from_s)]
+    return [piece for piece in pieces if _holds(piece)]
+
+
+def _holds(segment: Segment) -> bool:
+    return segment.gpus_milli > 0 and (segment.to_s is None or segment.to_s > segment.from_s)
 
 
 def _changed(segment: Segment, change: Known) -> Segment:

@@ -65,12 +65,14 @@ def test_hosts_and_commands_are_read_apart(ledger: Ledger) -> None:
     assert commands == [(CLUSTER, 2, Granted), ("~org", 1, AccountCreated)]
 
 
-def test_items_of_a_history_are_its_segments_and_waits(ledger: Ledger) -> None:
+def test_versions_of_a_history_are_those_of_its_segments_and_waits(ledger: Ledger) -> None:
     ledger.append(*run_of(5, HOUR), told(0, submitted(), source="reconcile/x"))
     with reading(ledger.engine) as reader:
         ((_, _, facts),) = replay.iter_workloads(reader)
-        items = replay.history_items([fact for _, fact in facts])
-    assert [(type(item).__name__, item.from_s, item.to_s) for item in items] == [
-        ("Segment", 5, HOUR),
-        ("Wait", 0, 5),
+        found = replay.history_versions(facts)
+    assert [(type(item).__name__, item.from_s, item.to_s, since, until) for item, since, until in found] == [
+        ("Wait", 5, None, 1, 2),
+        ("Segment", 5, None, 2, 3),
+        ("Segment", 5, HOUR, 3, None),
+        ("Wait", 0, 5, 4, None),
     ]

@@ -13,7 +13,7 @@ from tests.property.ledger.workloads import MOMENTS, known_of, worlds
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger.charges import PHYSICAL, WEIGHTED, Booking, Key, Posted, desired, difference
 from gpuledger.ledger.facts import Known
-from gpuledger.ledger.segments import History, derive
+from gpuledger.ledger.segments import History, Unfolding, derive
 
 many = settings(max_examples=3 * settings().max_examples, deadline=None)
 INTERVALS = {"short": 10_000, "full": 100_000}
@@ -43,6 +43,16 @@ def test_the_order_of_arrival_and_repeats_change_nothing(
     again = known + [fact for fact in known if randomness.random() < 0.3]
     randomness.shuffle(again)
     assert derive(again) == derive(known)
+
+
+@many
+@given(worlds(max_workloads=1, ties=True))
+def test_what_follows_fact_by_fact_is_what_follows_from_all_so_far(world: tuple[str, list[Fact]]) -> None:
+    known = [known_of(number, fact) for number, fact in enumerate(world[1])]
+    unfolding = Unfolding()
+    for count, fact in enumerate(known, 1):
+        unfolding.add(fact)
+        assert unfolding.history() == derive(known[:count])
 
 
 @many

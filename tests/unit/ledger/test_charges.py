@@ -1,8 +1,9 @@
 """Segments -> postings, worked by hand."""
 
-import dataclasses
 import datetime as dt
 from typing import Any
+
+from msgspec.structs import replace
 
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger.charges import (
@@ -73,7 +74,7 @@ def test_what_belongs_to_a_shut_period_is_booked_in_the_next_that_is_open() -> N
 
 
 def test_an_open_segment_is_charged_up_to_the_tick_and_to_its_limit_at_most() -> None:
-    capped = dataclasses.replace(segment(0, None), capped_s=50)
+    capped = replace(segment(0, None), capped_s=50)
     for ticked_s, charged_s in ((0, 0), (30, 30), (90, 50)):
         want = desired(history(capped), Calendar(), ticked_s=ticked_s)
         assert sum(a for key, a in want.items() if key.commodity == PHYSICAL) == 8000 * charged_s
