@@ -80,7 +80,7 @@ def due(
     if any(isinstance(item.fact, closing.LedgerTicked) for item in facts):
         touched |= lapses
     changed = {fact.period for fact in closings} | reopened
-    touched |= _accounts_in(writer, book, changed)
+    touched |= _accounts_in(writer, settled, changed)
     found: list[Posting] = []
     for fact in closings:
         sealed = booking._replace(shut=booking.shut - {fact.period})
@@ -134,15 +134,29 @@ def _touched(postings: Iterable[Posting], calendar: Calendar) -> set[Touched]:
     }
 
 
-def _accounts_in(connection: Reader | Writer, book: str, periods: Iterable[str]) -> set[Touched]:
-    wanted_periods = list(periods)
-    if not wanted_periods:
+def _accounts_in(connection: Reader | Writer, book: _Book, periods: Iterable[str]) -> set[Touched]:
+    """Return the accounts with lots in the periods, or with movements that belong there, whenever they were booked."""
+    asked = list(periods)
+    if not asked:
         return set()
     rows = driver(connection).execute(
-        "SELECT account, period FROM ledger.lots WHERE book = %(book)s AND period = ANY(%(periods)s)"
-        " UNION SELECT account, period FROM ledger.balances"
-        " WHERE book = %(book)s AND period = ANY(%(periods)s) AND pot = 'budget' AND commodity = %(commodity)s",
-        {"book": book, "periods": wanted_periods, "commodity": WEIGHTED},
+        """
+        SELECT account, period FROM ledger.lots WHERE book = %(book)s AND period = ANY(%(periods)s)
+        UNION
+        SELECT leg.account, moved.period
+        FROM unnest(%(periods)s::text[], %(firsts)s::date[], %(lasts)s::date[]) AS moved (period, first_on, last_on)
+        JOIN ledger.postings AS p ON p.effective_on BETWEEN moved.first_on AND moved.last_on
+        CROSS JOIN LATERAL (VALUES (p.debit_pot, p.debit_account), (p.credit_pot, p.credit_account))
+            AS leg (pot, account)
+        WHERE p.book = %(book)s AND p.commodity = %(commodity)s AND leg.pot = 'budget'
+        """,
+        {
+            "book": book.name,
+            "periods": asked,
+            "firsts": [book.calendar.days_of(period)[0] for period in asked],
+            "lasts": [book.calendar.days_of(period)[1] for period in asked],
+            "commodity": WEIGHTED,
+        },
     )
     return {Touched(*row) for row in rows}
 
@@ -150,11 +164,8 @@ def _accounts_in(connection: Reader | Writer, book: str, periods: Iterable[str])
 def _everything(connection: Reader | Writer, book: _Book) -> dict[str, str]:
     """Return account -> the first period in which anything of it is settled."""
     starts: dict[str, str] = {}
-    for account, period in sorted(
-        _accounts_in(connection, book.name, book.closed) | _lapses(connection, book)
-    ):
+    for account, period in sorted(_accounts_in(connection, book, book.closed) | _lapses(connection, book)):
         starts.setdefault(account, period)
-        starts[account] = min(starts[account], period)
     return starts
 
 
@@ -317,6 +328,8 @@ def _differences(
     sealed: Sequence[Posting],
 ) -> list[Posting]:
     """Return what is to be posted; ``sealed`` is what this batch posts already."""
+    if not starts:
+        return []
     have = _posted(connection, book, starts)
     for posting in sealed:
         _add(have, posting)
