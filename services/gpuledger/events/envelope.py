@@ -184,7 +184,7 @@ def book_of(data: Fact) -> str:
 
 
 def key_of(data: Fact) -> str:
-    """Return the partition key: the host for telemetry, otherwise the book."""
+    """Return the partition key: the host for samples, otherwise the book."""
     field = _form_of(type(data)).key
     return (getattr(data, field) if field else None) or ORG_BOOK
 
@@ -220,7 +220,7 @@ def _form_of(fact: type[Fact]) -> _Form:
     if form is None:
         name = name_of(fact)
         fields = fact.__struct_fields__
-        key = "host" if name.startswith("telemetry.") else "cluster"
+        key = "host" if name == "telemetry.sampled" else "cluster"
         form = _forms[fact] = _Form(
             type=PREFIX + name + SUFFIX,
             schema=SCHEMA_ROOT + name + ":v1",

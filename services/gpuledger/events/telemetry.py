@@ -1,6 +1,7 @@
 """Measured use of GPUs: one message per host and sampling interval."""
 
 from decimal import Decimal
+from typing import Annotated
 
 import msgspec
 
@@ -67,6 +68,10 @@ class Sampled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gpus: list[GpuSample]
 
 
+Use = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""gpu_ms times parts per million: an hour of more than 2,500 busy GPUs is beyond what JSON takes for a safe integer."""
+
+
 class SealedRung(msgspec.Struct, frozen=True, kw_only=True):
     """The sums of one rung of the utilisation ladder over an hour.
 
@@ -78,7 +83,7 @@ class SealedRung(msgspec.Struct, frozen=True, kw_only=True):
 
     rung: str
     sampled_gpu_ms: Count
-    used_gpu_upms: Count
+    used_gpu_upms: Use
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -87,6 +92,8 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Args:
         cluster: The cluster, which is also the book.
         gpus: Devices with samples in the hour.
+        sampled_gpu_ms: GPU-time of all samples, every rung counted, idle devices too. Samples only add up, so of
+            two seals of an hour the one with more of it knows more.
         assigned_gpu_ms: GPU-time that runs held in the hour, as known when it was sealed.
         rungs: Sums of samples taken while a run held the device, by rung.
         digest: SHA-256, in hex, over the hour's buckets in a canonical order.
@@ -94,6 +101,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     cluster: Name
     gpus: Count
+    sampled_gpu_ms: Count
     assigned_gpu_ms: Count
     rungs: list[SealedRung]
     digest: str

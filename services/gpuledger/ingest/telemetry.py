@@ -10,8 +10,8 @@ from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.sealing import BUCKET_S
 
-BUCKET_S = 300
 RUNGS = ("gpu_util", "gr_engine_active", "sm_active", "tensor_active")
 PPM_PER_PERCENT = 10_000
 INTERVAL_MAX_S = 366 * 86_400
