@@ -1,0 +1,106 @@
+"""The book's clock: once an hour lost ends are found, the hour's telemetry is sealed, and the clock moves on."""
+
+from dataclasses import dataclass
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.closing import LedgerTicked
+from gpuledger.events.envelope import Event, make
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock, instant, iso, seconds
+from gpuledger.kernel.errors import Refused
+from gpuledger.ledger import sealing
+from gpuledger.ledger.append import append
+from gpuledger.ledger.copying import driver
+from gpuledger.ledger.evidence import lost_end_events
+from gpuledger.ledger.sealing import HOUR_S, LOOK_BACK_S, SOURCE
+from gpuledger.ledger.store import lock_book
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """What a tick did.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        ticked_s: Where the book's clock stands now, in seconds since the epoch.
+        lost_ends: How many runs got an estimated end.
+        sealed_hours: How many hours of telemetry were sealed, first or anew.
+        repeated: The clock stood there or later before, and nothing was done.
+    """
+
+    cluster: str
+    ticked_s: int
+    lost_ends: int = 0
+    sealed_hours: int = 0
+    repeated: bool = False
+
+
+def tick(writer: Writer, cluster: str, at_s: int, *, clock: Clock, calendar: Calendar) -> Ticked:
+    """Move a book's clock to a full hour: estimate lost ends, seal telemetry, then tick, in one batch.
+
+    Args:
+        writer: The transaction; it takes the book's lock and keeps it.
+        cluster: The cluster, which is also the book.
+        at_s: Where to, in seconds since the epoch, floored to the hour.
+        clock: Says what the present is.
+        calendar: Cuts days and periods of what is posted.
+
+    Raises:
+        Refused: When the instant lies in the future, or before 1970.
+    """
+    if not 0 <= at_s <= seconds(clock.now()):
+        raise Refused(
+            f"the clock of {cluster} cannot be moved to {at_s} ({_shown(at_s)}): it keeps to what has been",
+            hint="name an instant since 1970 that is not in the future, or none for the present",
+        )
+    at_s -= at_s % HOUR_S
+    lock_book(writer, cluster)
+    last_s = ticked_s(writer, cluster)
+    if last_s is not None and last_s >= at_s:
+        return Ticked(cluster, last_s, repeated=True)
+    # Late samples count for a week; before the first tick nothing was looked at yet.
+    since_s = 0 if last_s is None else max(0, last_s - LOOK_BACK_S)
+    ends = lost_end_events(writer, cluster, as_of_s=at_s, since_s=since_s)
+    seals = _seals(writer, cluster, at_s, since_s)
+    append(writer, cluster, [*ends, *seals, tick_event(cluster, at_s)], clock=clock, calendar=calendar)
+    return Ticked(cluster, at_s, lost_ends=len(ends), sealed_hours=len(seals))
+
+
+def _shown(at_s: int) -> str:
+    try:
+        return iso(instant(at_s))
+    except (OverflowError, ValueError):
+        return "no date"
+
+
+def _seals(writer: Writer, cluster: str, at_s: int, since_s: int) -> list[Event]:
+    facts = (
+        (end_s, sealing.sealed(writer, cluster, end_s))
+        for end_s in sealing.stale_hours(writer, cluster, at_s, at_s - since_s)
+    )
+    return [sealing.seal_event(fact, end_s) for end_s, fact in facts if fact is not None]
+
+
+def tick_event(cluster: str, at_s: int) -> Event:
+    """Return the tick of a full hour as an event; an hour is ticked once."""
+    id_ = f"tick/{cluster}/{iso(instant(at_s))}"
+    return make(id=id_, source=SOURCE, at_s=at_s, data=LedgerTicked(cluster=cluster))[0]
+
+
+def ticked_s(connection: Reader | Writer, book: str) -> int | None:
+    """Return where a book's clock stands, in seconds since the epoch: the newest tick, or None before the first."""
+    row = driver(connection).execute(
+        "SELECT extract(epoch FROM max(effective_at))::bigint FROM ledger.journal"
+        " WHERE book = %s AND workload IS NULL AND type = 'ledger.ticked'",
+        (book,),
+    ).fetchone()  # fmt: skip
+    return None if row is None or row[0] is None else int(row[0])
+
+
+def ticked_books(connection: Reader | Writer) -> list[str]:
+    """Return the books whose clock was ever moved, sorted."""
+    rows = driver(connection).execute(
+        "SELECT book FROM ledger.books AS b WHERE EXISTS (SELECT 1 FROM ledger.journal AS j"
+        " WHERE j.book = b.book AND j.workload IS NULL AND j.type = 'ledger.ticked') ORDER BY book"
+    )
+    return [book for (book,) in rows]
