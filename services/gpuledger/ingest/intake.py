@@ -1,6 +1,6 @@
 """Events of any book -> the ledger and the telemetry store, one transaction per book."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,7 +15,7 @@ from gpuledger.ingest import telemetry
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
-from gpuledger.ledger import queries
+from gpuledger.ledger import queries, ticking
 from gpuledger.ledger.append import append
 from gpuledger.ledger.periods import open_periods
 
@@ -115,6 +115,29 @@ class Intake:
             if periods:
                 opened[cluster] = periods
         return opened
+
+    def tick(self, clusters: Collection[str], at_s: int, guard: Guard | None = None) -> set[str]:
+        """Move the clocks of the clusters, and of every cluster whose clock runs already; return those that moved.
+
+        Args:
+            clusters: Clusters whose clock is to run from now on.
+            at_s: A full hour that has been, in seconds since the epoch.
+            guard: Runs in every transaction, one a cluster.
+
+        Raises:
+            Fenced: When the guard finds that this worker's time is over.
+        """
+        with reading(self.engine) as reader:
+            running = {*clusters, *ticking.ticked_books(reader)} - {ORG_BOOK}
+        moved = set()
+        for cluster in sorted(running):
+            with booking(self.engine) as writer:
+                done = ticking.tick(writer, cluster, at_s, clock=self.clock, calendar=self._calendar(writer))
+                if guard is not None:
+                    guard(writer, last=False)
+            if not done.repeated:
+                moved.add(cluster)
+        return moved
 
     def _calendar(self, writer: Writer) -> Calendar:
         # Asked in every transaction: the organisation's zone may have been set since, by another process too.

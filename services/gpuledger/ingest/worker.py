@@ -14,10 +14,12 @@ from gpuledger.ingest import offsets, telemetry
 from gpuledger.ingest.dead_letters import DeadLetter, put
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.offsets import Claim
+from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.ledger import queries
+from gpuledger.ledger.sealing import HOUR_S
 from gpuledger.streams.protocol import Broker, Record, Subscriber
-from gpuledger.streams.topics import Topic
+from gpuledger.streams.topics import SCHEDULER_EVENTS, Topic
 
 CONSUMER = "ledger"
 BATCH_RECORDS = 3000
@@ -48,6 +50,10 @@ class Worker:
         self.intake, self.broker, self.topic = intake, broker, topic
         self.progress = Progress()
         self._claims: dict[int, Claim] = {}
+        self._booked: set[str] = set()
+        self._ticked_s = 0
+        self._due: tuple[int, Mapping[int, int]] | None = None
+        """The hour to tick, and where the topic ended when it was over."""
 
     def run(self, on_batch: Callable[[Progress], None], *, once: bool = False) -> Progress:
         """Read for ever, or up to where the topic ends now when it is to be read ``once``.
@@ -86,14 +92,30 @@ class Worker:
             records = subscriber.poll(BATCH_RECORDS, POLL_S)
             for partition in sorted({record.partition for record in records}):
                 own = [record for record in records if record.partition == partition]
-                clusters |= self._book(partition, own)
+                self._booked |= (touched := self._book(partition, own))
+                clusters |= touched
                 positions[partition] = own[-1].position + 1
                 on_batch(self.progress)
+            if ends is None and self.topic == SCHEDULER_EVENTS:
+                clusters |= self._tick(subscriber, positions)
             if not records and clusters:
                 # The stream is drained: every account of the backlog is known, so periods may open.
                 self.intake.open_periods(sorted(clusters), self._still_mine)
                 clusters.clear()
         self.intake.open_periods(sorted(clusters), self._still_mine)
+
+    def _tick(self, subscriber: Subscriber, positions: Mapping[int, int]) -> set[str]:
+        """Tick each hour once it is over and all that was published until then is booked; return what moved.
+
+        An end that is still to be read is not lost, so the topic that ends come on is the one whose worker ticks.
+        """
+        hour_s = seconds(self.intake.clock.now()) // HOUR_S * HOUR_S
+        if self._due is None and hour_s > self._ticked_s:
+            self._due = hour_s, dict(subscriber.end_positions())
+        if self._due is None or any(positions[partition] < end for partition, end in self._due[1].items()):
+            return set()
+        self._ticked_s, self._due = self._due[0], None
+        return self.intake.tick(self._booked, self._ticked_s, self._still_mine)
 
     def _still_mine(self, writer: Writer, *, last: bool) -> None:  # noqa: ARG002 - the Guard protocol
         for claim in self._claims.values():

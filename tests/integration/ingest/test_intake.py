@@ -120,3 +120,34 @@ def test_a_zone_that_another_process_set_cuts_the_days_of_what_comes_after(engin
         engine, "SELECT effective_on::text, amount FROM ledger.postings WHERE commodity = 'gpu_ms' ORDER BY 1"
     )
     assert days == [("2017-10-29", 1_800_000), ("2017-10-30", 1_800_000)]
+
+
+def test_clocks_of_the_named_and_of_the_running_books_move_each_in_a_guarded_transaction(
+    engine: sa.Engine,
+) -> None:
+    calls: list[bool] = []
+
+    def guard(writer: Writer, *, last: bool) -> None:
+        assert writer.in_transaction()
+        calls.append(last)
+
+    hour_s = int(NOON.timestamp()) - 3600
+    intake = Intake(engine, FixedClock(NOON), Calendar())
+    intake.take([told(0, submitted()), told(0, submitted("beta")), told(0, submitted("gamma"))])
+    assert intake.tick(["alpha", "~org"], hour_s, guard) == {"alpha"}
+    assert intake.tick(["beta"], hour_s + 3600, guard) == {"alpha", "beta"}
+    assert intake.tick([], hour_s + 3600, guard) == set()
+    assert calls == [False] * 5
+    ticks = rows(
+        engine, "SELECT book, count(*) FROM ledger.journal WHERE type = 'ledger.ticked' GROUP BY 1 ORDER BY 1"
+    )
+    assert ticks == [("alpha", 2), ("beta", 1)]
+
+
+def test_a_guard_that_refuses_leaves_the_clock_where_it_was(engine: sa.Engine) -> None:
+    def refuse(writer: Writer, *, last: bool) -> None:
+        raise RuntimeError("fenced")
+
+    with pytest.raises(RuntimeError, match="fenced"):
+        Intake(engine, FixedClock(NOON), Calendar()).tick(["alpha"], 0, refuse)
+    assert rows(engine, "SELECT count(*) FROM ledger.journal") == [(0,)]

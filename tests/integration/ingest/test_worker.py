@@ -1,6 +1,6 @@
 """The worker books a topic once, from where the last commit stands, and only while it is the last to claim it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 import sqlalchemy as sa
@@ -13,9 +13,9 @@ from gpuledger.ingest import worker as module
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.worker import Progress, Worker, read, understood
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import SystemClock
+from gpuledger.kernel.clock import FixedClock, SystemClock, instant
 from gpuledger.kernel.errors import BadRecord, Fenced
-from gpuledger.streams.files import FileBroker
+from gpuledger.streams.files import FileBroker, FileSubscriber
 from gpuledger.streams.protocol import Message, PositionLost, Record
 from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY
 
@@ -228,3 +228,102 @@ def test_a_cluster_cannot_be_called_like_the_organisations_book() -> None:
     with pytest.raises(BadRecord, match="no cluster") as refused:
         understood(value)
     assert refused.value.code == "reserved-name"
+
+
+class _StopError(Exception):
+    """Ends a worker that would read for ever."""
+
+
+def live(
+    intake: Intake, broker: FileBroker, monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]
+) -> None:
+    """Run a worker that does not end by itself; before each of its polls something happens."""
+    polls = [*steps, lambda: None, lambda: None]
+    poll = FileSubscriber.poll
+
+    def polled(subscriber: FileSubscriber, limit: int, timeout_s: float) -> Sequence[Record]:
+        if not polls:
+            raise _StopError
+        polls.pop(0)()
+        return poll(subscriber, limit, 0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileSubscriber, "poll", polled)
+        with pytest.raises(_StopError):
+            Worker(intake, broker, SCHEDULER_EVENTS).run(lambda _: None)
+
+
+def ticks(engine: sa.Engine) -> list[tuple[str, int]]:
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT book, extract(epoch FROM effective_at)::bigint FROM ledger.journal"
+            " WHERE type = 'ledger.ticked' ORDER BY book, seq"
+        )
+        return [(book, at_s) for book, at_s in found]
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(instant(100 * HOUR_S + 1))
+
+
+def test_a_worker_ticks_what_it_booked_once_an_hour(
+    engine: sa.Engine, broker: FileBroker, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(broker, job("a"))
+    later = [HOUR_S - 2, HOUR_S - 1, HOUR_S, 3 * HOUR_S]  # the first is still in the hour
+    steps = [lambda s=s: setattr(clock, "at", instant(100 * HOUR_S + 1 + s)) for s in later]
+    live(Intake(engine, clock, Calendar()), broker, monkeypatch, lambda: None, *steps)
+    assert ticks(engine) == [("alpha", hour * HOUR_S) for hour in (100, 101, 103)]
+
+
+def test_a_worker_ticks_books_that_were_ticked_before_and_no_others(
+    engine: sa.Engine, broker: FileBroker, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intake = Intake(engine, clock, Calendar())
+    intake.take([told("a", 0, Registered(cluster=c, host="h", gpus=1, gpu_model="m"))[0] for c in "ab"])
+    intake.tick(["b"], 90 * HOUR_S)
+    live(intake, broker, monkeypatch)
+    assert ticks(engine) == [("b", 90 * HOUR_S), ("b", 100 * HOUR_S)]
+
+
+def test_a_worker_that_is_behind_reads_first_what_was_published_before_the_hour_turned(
+    engine: sa.Engine, broker: FileBroker, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BATCH_RECORDS", 1)
+    put(broker, [*job("a"), *job("b")])
+    live(Intake(engine, clock, Calendar()), broker, monkeypatch, *[lambda: None] * 3)
+    assert ticks(engine) == []
+    live(Intake(engine, clock, Calendar()), broker, monkeypatch, *[lambda: None] * 3)
+    assert count(engine, "journal", "type = 'ledger.ticked' AND seq = 7") == 1
+
+
+def test_a_worker_that_was_taken_over_does_not_tick(
+    engine: sa.Engine, broker: FileBroker, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intake = Intake(engine, clock, Calendar())
+
+    def take_over() -> None:
+        clock.at = instant(101 * HOUR_S)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE ledger.stream_offsets SET epoch = epoch + 1")
+
+    put(broker, job("a"))
+    with pytest.raises(Fenced):
+        live(intake, broker, monkeypatch, lambda: None, take_over)
+    assert ticks(engine) == [("alpha", 100 * HOUR_S)]
+
+
+def test_reading_a_topic_once_does_not_tick(engine: sa.Engine, intake: Intake, broker: FileBroker) -> None:
+    put(broker, job("a"))
+    run(intake, broker)
+    assert ticks(engine) == []
+
+
+def test_a_worker_of_another_topic_does_not_tick(
+    engine: sa.Engine, broker: FileBroker, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Intake(engine, clock, Calendar()).tick(["alpha"], 90 * HOUR_S)
+    monkeypatch.setattr(module, "SCHEDULER_EVENTS", TELEMETRY)
+    live(Intake(engine, clock, Calendar()), broker, monkeypatch)
+    assert ticks(engine) == [("alpha", 90 * HOUR_S)]
