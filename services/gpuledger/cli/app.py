@@ -19,6 +19,7 @@ from gpuledger.cli import (
     policy_data,
     reports,
     running,
+    ticking,
     users,
 )
 
@@ -47,6 +48,7 @@ app.command("admit")(admission.admit)
 app.command("usage")(reports.usage)
 app.command("balance")(reports.balance)
 app.command("layers")(reports.layers)
+app.command("tick")(ticking.tick)
 app.command("cycle")(policy.cycle)
 app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)

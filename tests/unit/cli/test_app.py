@@ -43,6 +43,7 @@ COMMANDS = (
     "usage",
     "balance",
     "layers",
+    "tick",
     "cycle",
     "rollup",
     "rebuild",
