@@ -128,7 +128,7 @@ class Intake:
             Fenced: When the guard finds that this worker's time is over.
         """
         with reading(self.engine) as reader:
-            running = {*clusters, *ticking.ticked_books(reader)} - {ORG_BOOK}
+            running = {*clusters, *queries.ticks(reader)} - {ORG_BOOK}
         moved = set()
         for cluster in sorted(running):
             with booking(self.engine) as writer:

@@ -103,14 +103,18 @@ def seal_event(fact: Sealed, end_s: int) -> Event:
 
 
 def assigned_gpu_ms(connection: Reader | Writer, cluster: str, start_s: int, end_s: int) -> int:
-    """Return the GPU-time that runs held over ``[start_s, end_s)``, in gpu_ms; open runs count up to the end."""
+    """Return the GPU-time that runs held over ``[start_s, end_s)``, in gpu_ms.
+
+    Open runs count up to the end, and not beyond their declared limit.
+    """
     row = driver(connection).execute(
         """
         SELECT coalesce(sum(gpus_milli * extract(epoch FROM
-                   least(coalesce(to_at, %(end)s), %(end)s) - greatest(from_at, %(start)s))::bigint), 0)::bigint
+                   least(coalesce(to_at, capped_at, %(end)s), %(end)s) - greatest(from_at, %(start)s)
+               )::bigint), 0)::bigint
         FROM ledger.segments
         WHERE book = %(book)s AND until_seq IS NULL
-          AND from_at < %(end)s AND (to_at IS NULL OR to_at > %(start)s)
+          AND from_at < %(end)s AND coalesce(to_at, capped_at, %(end)s) > %(start)s
         """,
         {"book": cluster, "start": instant(start_s), "end": instant(end_s)},
     ).fetchone()  # fmt: skip

@@ -8,9 +8,8 @@ from gpuledger.events.envelope import Event, make
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import sealing
+from gpuledger.ledger import queries, sealing
 from gpuledger.ledger.append import append
-from gpuledger.ledger.copying import driver
 from gpuledger.ledger.evidence import lost_end_events
 from gpuledger.ledger.sealing import HOUR_S, LOOK_BACK_S, SOURCE
 from gpuledger.ledger.store import lock_book
@@ -54,8 +53,7 @@ def tick(writer: Writer, cluster: str, at_s: int, *, clock: Clock, calendar: Cal
             hint="name an instant since 1970 that is not in the future, or none for the present",
         )
     at_s -= at_s % HOUR_S
-    lock_book(writer, cluster)
-    last_s = ticked_s(writer, cluster)
+    last_s = lock_book(writer, cluster).ticked_s
     if last_s is not None and last_s >= at_s:
         return Ticked(cluster, last_s, repeated=True)
     # Late samples count for a week; before the first tick nothing was looked at yet.
@@ -89,18 +87,4 @@ def tick_event(cluster: str, at_s: int) -> Event:
 
 def ticked_s(connection: Reader | Writer, book: str) -> int | None:
     """Return where a book's clock stands, in seconds since the epoch: the newest tick, or None before the first."""
-    row = driver(connection).execute(
-        "SELECT extract(epoch FROM max(effective_at))::bigint FROM ledger.journal"
-        " WHERE book = %s AND workload IS NULL AND type = 'ledger.ticked'",
-        (book,),
-    ).fetchone()  # fmt: skip
-    return None if row is None or row[0] is None else int(row[0])
-
-
-def ticked_books(connection: Reader | Writer) -> list[str]:
-    """Return the books whose clock was ever moved, sorted."""
-    rows = driver(connection).execute(
-        "SELECT book FROM ledger.books AS b WHERE EXISTS (SELECT 1 FROM ledger.journal AS j"
-        " WHERE j.book = b.book AND j.workload IS NULL AND j.type = 'ledger.ticked') ORDER BY book"
-    )
-    return [book for (book,) in rows]
+    return queries.ticks(connection).get(book)

@@ -72,17 +72,21 @@ def test_idle_devices_alone_make_a_seal_without_rungs(ledger: Ledger) -> None:
     assert (fact.gpus, fact.rungs, fact.assigned_gpu_ms) == (1, [], 0)
 
 
-def test_an_open_run_is_assigned_up_to_the_end_of_the_hour(ledger: Ledger) -> None:
+def test_an_open_run_is_assigned_up_to_the_end_of_the_hour_and_not_beyond_its_limit(ledger: Ledger) -> None:
     ledger.append(
         told(0, submitted()),
         told(NOON - 600, started(gpus_milli=1000)),
         told(0, submitted("w2")),
         told(NOON, started("w2")),
+        told(0, submitted("w3", time_limit_s=HOUR)),
+        told(NOON - HOUR - 3000, started("w3", gpus_milli=1000)),
+        told(0, submitted("w4", time_limit_s=HOUR)),
+        told(NOON - 9 * HOUR, started("w4", gpus_milli=1000)),
     )
     sampled(ledger, NOON - 60, NOON)
     fact = sealed(ledger)
     assert fact is not None
-    assert fact.assigned_gpu_ms == 600_000
+    assert fact.assigned_gpu_ms == 1_200_000
 
 
 def test_the_digest_is_of_the_samples_and_not_of_the_book_or_the_order_they_came_in(ledger: Ledger) -> None:

@@ -92,15 +92,6 @@ def test_the_clock_stands_at_the_latest_tick_whichever_was_journalled_last(ledge
     assert ticked_s(ledger) == NOW
 
 
-def test_books_whose_clock_runs_are_told_from_those_whose_does_not(ledger: Ledger) -> None:
-    ledger.append(told(0, submitted(cluster="beta")))
-    with reading(ledger.engine) as reader:
-        assert ticking.ticked_books(reader) == []
-    tick(ledger)
-    with reading(ledger.engine) as reader:
-        assert ticking.ticked_books(reader) == [CLUSTER]
-
-
 def test_a_ticked_book_is_rebuilt_the_same(ledger: Ledger) -> None:
     ledger.append(told(0, submitted(time_limit_s=HOUR)), told(NOW - 9 * HOUR, started()))
     sampled(ledger, NOW - 9 * HOUR, NOW - 8 * HOUR)
