@@ -62,15 +62,7 @@ class Calendar:
         Raises:
             Refused: When the period is not of the form ``YYYY-MM``.
         """
-        refused = Refused(f"period {period!r} is not of the form YYYY-MM", hint="such as 2017-10")
-        if not _PERIOD.fullmatch(period):
-            raise refused
-        try:
-            first = dt.date.fromisoformat(f"{period}-01")
-            following = (first + dt.timedelta(days=32)).replace(day=1)
-            return self.day_start_s(first), self.day_start_s(following)
-        except (ValueError, OverflowError) as error:
-            raise refused from error
+        return _period_bounds_s(self.timezone, period)
 
     def days_of(self, period: str) -> tuple[dt.date, dt.date]:
         """Return the first and the last day of a period.
@@ -121,3 +113,16 @@ def _day_start_s(timezone: str, day: dt.date) -> int:
     # A zone that skips midnight (some do on DST days) starts its day at the first instant after the gap:
     # fold=0 maps the missing local time onto that instant.
     return seconds(dt.datetime.combine(day, dt.time(), tzinfo=_zone(timezone)).astimezone(dt.UTC))
+
+
+@lru_cache(maxsize=4096)
+def _period_bounds_s(timezone: str, period: str) -> tuple[int, int]:
+    refused = Refused(f"period {period!r} is not of the form YYYY-MM", hint="such as 2017-10")
+    if not _PERIOD.fullmatch(period):
+        raise refused
+    try:
+        first = dt.date.fromisoformat(f"{period}-01")
+        following = (first + dt.timedelta(days=32)).replace(day=1)
+        return _day_start_s(timezone, first), _day_start_s(timezone, following)
+    except (ValueError, OverflowError) as error:
+        raise refused from error

@@ -117,7 +117,10 @@ class Booking(NamedTuple):
 
     def period(self, day: dt.date) -> str:
         """Return the period into which what is effective on a day is booked now."""
-        period = self.calendar.period_of(day)
+        return self.into(self.calendar.period_of(day))
+
+    def into(self, period: str) -> str:
+        """Return the period into which what is effective in a period is booked now."""
         while period in self.shut:
             period = self.calendar.following(period)
         return period

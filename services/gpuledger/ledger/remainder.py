@@ -74,16 +74,17 @@ def _pieces(
     drained: list[tuple[int, int]],
     booking: Booking,
 ) -> list[tuple[str, int, int]]:
-    """Return (period, what is used, the part of it that drains a hold) of a run that goes on, by day."""
+    """Return (period, what is used, the part of it that drains a hold) of a run that goes on."""
     pieces = []
-    for piece in booking.calendar.slices(*span):
+    for period in booking.calendar.periods_between(*span):
+        first_s, last_s = booking.calendar.period_bounds_s(period)
+        start_s, end_s = max(span[0], first_s), min(span[1], last_s)
         held = sum(
-            card.weighted(model, gpus_milli, max(piece.start_s, from_s), min(piece.end_s, to_s))
+            card.weighted(model, gpus_milli, max(start_s, from_s), min(end_s, to_s))
             for from_s, to_s in drained
-            if max(piece.start_s, from_s) < min(piece.end_s, to_s)
+            if max(start_s, from_s) < min(end_s, to_s)
         )
-        used = card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
-        pieces.append((booking.period(piece.day), used, held))
+        pieces.append((booking.into(period), card.weighted(model, gpus_milli, start_s, end_s), held))
     return pieces
 
 

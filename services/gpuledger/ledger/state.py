@@ -23,7 +23,11 @@ class WindowUse(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A run that occupies GPUs at the instant."""
+    """A run that occupies GPUs at the instant.
+
+    Args:
+        protected_until_s: Where the hold of its admission ends; None for a run that nobody admitted.
+    """
 
     workload: str
     run: str
@@ -31,6 +35,7 @@ class Running(NamedTuple):
     klass: str
     gpus_milli: int
     started_s: int
+    protected_until_s: int | None
     minimum_runtime_s: int | None
 
 
@@ -76,6 +81,27 @@ def window_use(reader: Reader, cluster: str, start_s: int, end_s: int) -> list[W
     return [WindowUse(*row) for row in rows]
 
 
+def open_holds(reader: Reader, cluster: str, at_s: int) -> dict[str, int]:
+    """Return account -> GPU-time that is set aside at the instant and not drained yet, physical."""
+    rows = driver(reader).execute(
+        """
+        SELECT coalesce(s.account, h.account),
+               sum(coalesce(s.gpus_milli, h.gpus_milli) * (extract(epoch FROM h.to_at)::bigint
+                   - greatest(extract(epoch FROM h.from_at)::bigint, CASE WHEN h.run IS NULL THEN 0 ELSE %(at)s END))
+               )::bigint
+        FROM ledger.holds AS h
+        LEFT JOIN ledger.segments AS s
+            ON s.book = h.book AND s.workload = h.workload AND s.run = h.run AND s.until_seq IS NULL AND s.to_at IS NULL
+        WHERE h.book = %(book)s AND h.until_seq IS NULL
+          AND CASE WHEN h.run IS NULL THEN h.expires_at IS NULL OR h.expires_at > to_timestamp(%(at)s)
+                   ELSE h.to_at > to_timestamp(%(at)s) AND s.class = 'allocated' END
+        GROUP BY 1 ORDER BY 1
+        """,
+        {"book": cluster, "at": at_s},
+    )
+    return dict(rows.fetchall())
+
+
 def capacity(reader: Reader, cluster: str, start_s: int, end_s: int) -> Capacity:
     """Return healthy GPUs at ``end_s`` and healthy capacity over ``[start_s, end_s)``."""
     row = (
@@ -108,7 +134,11 @@ def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
         SELECT workload, run, account, class, gpus_milli,
                -- A run is as old as its first segment: a resize or a change of class does not begin it anew.
                (SELECT extract(epoch FROM min(f.from_at))::bigint FROM ledger.segments AS f
-                WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run AND f.until_seq IS NULL)
+                WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run AND f.until_seq IS NULL),
+               -- Later windows are slices beyond protection.
+               (SELECT extract(epoch FROM h.to_at)::bigint FROM ledger.holds AS h
+                WHERE h.book = s.book AND h.workload = s.workload AND h.run = s.run AND h.until_seq IS NULL
+                ORDER BY h.from_at LIMIT 1)
         FROM ledger.segments AS s
         WHERE book = %(book)s AND until_seq IS NULL
           AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))

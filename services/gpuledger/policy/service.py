@@ -15,10 +15,11 @@ from gpuledger.events.budget import AllocationIssued
 from gpuledger.events.envelope import make
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, instant
+from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger import outbox, queries, state
 from gpuledger.ledger.append import append
+from gpuledger.ledger.landing import SLICE_S, land
 from gpuledger.ledger.periods import ABSENT_SHARE, members
 from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.policy.cycle import (
@@ -85,6 +86,8 @@ def issue_cycle(
 ) -> dict[str, Any]:
     """Run the policy once for a cluster and, unless it is a dry run, record and queue the outcome.
 
+    Before it, runs of hard accounts whose hold has run out get their next slice or become unallocated.
+
     Returns:
         The cycle under its published keys.
 
@@ -93,6 +96,9 @@ def issue_cycle(
         Refused: When it has no healthy GPUs.
     """
     config = PolicyConfig()
+    if not dry_run and abs(seconds(clock.now()) - at_s) < SLICE_S:  # a cycle of another time moves nobody now
+        with writing(engine) as writer:
+            land(writer, cluster, clock=clock, calendar=calendar)
     with reading(engine) as reader:
         cluster_state = read_state(reader, cluster, at_s, config)
         sequences = queries.sequences(reader)
@@ -130,6 +136,7 @@ def _accounts(
 ) -> tuple[AccountState, ...]:
     paths = members(cluster, queries.account_paths(reader), queries.clusters(reader))
     use = {u.account: u for u in state.window_use(reader, cluster, start_s, at_s)}
+    held = state.open_holds(reader, cluster, at_s)
     shares = queries.shares_at(reader, instant(at_s))
     demand: dict[str, int] = {}
     for run in running:
@@ -139,12 +146,13 @@ def _accounts(
         # A workload larger than the cluster is no demand (DESIGN section 5): it could never be served.
         if 0 < workload.gpus_milli <= healthy_milli and workload.minimum_runtime_s > 0:
             demand[workload.account] = demand.get(workload.account, 0) + workload.gpus_milli
-    nodes = sorted({node for path in {*paths, *use, *demand} for node in lineage(path)})
+    nodes = sorted({node for path in {*paths, *use, *held, *demand} for node in lineage(path)})
     return tuple(
         AccountState(
             account=node,
             share=shares.get(node, ABSENT_SHARE),
-            used_gpu_ms=use[node].allocated_gpu_ms if node in use else 0,
+            used_gpu_ms=(use[node].allocated_gpu_ms if node in use else 0) + held.get(node, 0),
+            held_gpu_ms=held.get(node, 0),
             unallocated_gpu_ms=use[node].unallocated_gpu_ms if node in use else 0,
             demand_milli=demand.get(node, 0),
         )
@@ -160,6 +168,8 @@ def _running(run: state.Running, config: PolicyConfig) -> RunningRun:
         account=run.account,
         gpus_milli=run.gpus_milli,
         started_at_s=run.started_s,
-        protected_until_s=run.started_s + min(asked, config.protection_cap_s),
+        protected_until_s=run.started_s + min(asked, config.protection_cap_s)
+        if run.protected_until_s is None
+        else run.protected_until_s,
         klass="allocated" if run.klass == "allocated" else "unallocated",
     )

@@ -55,6 +55,8 @@ def test_available_is_what_was_granted_less_what_was_charged(funded: Ledger) -> 
         "binding_account": "org/vision",
         "own_available_gpu_ms": 76 * GPU_HOUR,
         "own_available_gpu_hours": "76.000",
+        "rolled_over_gpu_ms": 0,
+        "rolled_over_gpu_hours": "0.000",
     }
 
 
