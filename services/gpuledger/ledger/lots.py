@@ -21,6 +21,9 @@ from gpuledger.kernel.errors import Refused
 ROLLED = "rolled/"
 """What the name of a lot begins with, once for each close that carried it over."""
 
+PRIORITY_MAX = 10**9
+"""Priorities lie within this, on both sides of zero."""
+
 _ONE_DAY = dt.timedelta(days=1)
 _HOURS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 _HINT = "write none, all, max 100, min 10 or min 10 max 100: GPU-hours with at most six decimals"
@@ -75,8 +78,8 @@ class Rollover(NamedTuple):
     @property
     def text(self) -> str:
         """The rule as ``parse`` reads it."""
-        least = f"min {_gpu_hours(self.minimum_gpu_ms)}" if self.minimum_gpu_ms else ""
-        most = "" if self.maximum_gpu_ms is None else f"max {_gpu_hours(self.maximum_gpu_ms)}"
+        least = f"min {_exact_gpu_hours(self.minimum_gpu_ms)}" if self.minimum_gpu_ms else ""
+        most = "" if self.maximum_gpu_ms is None else f"max {_exact_gpu_hours(self.maximum_gpu_ms)}"
         return " ".join(part for part in (least, most) if part) or "all"
 
     def carried(self, rest: int) -> int:
@@ -85,7 +88,7 @@ class Rollover(NamedTuple):
         return wanted if self.maximum_gpu_ms is None else min(self.maximum_gpu_ms * WEIGHT_ONE, wanted)
 
 
-def _gpu_hours(gpu_ms: int) -> str:
+def _exact_gpu_hours(gpu_ms: int) -> str:
     # Exact: what was parsed had six decimals at most.
     return format((Decimal(gpu_ms) / GPU_MS_PER_GPU_HOUR).normalize(), "f")
 
@@ -167,8 +170,8 @@ def settle(
         closed: Whether the period is closed; only after ``last_day``.
 
     Raises:
-        ValueError: When a day lies outside the period, a lot has no amount or shares its name, or a period
-            is to close before it is over: the caller's programming error, never a person's.
+        ValueError: When a day lies outside the period, a lot has no amount, shares its name or has no range
+            for a rollover, or a period is to close before it is over: the caller's fault, never a person's.
     """
     ordered = sorted(lots, key=_order)
     _check(ordered, uses, first_day, last_day)
@@ -187,14 +190,7 @@ def settle(
         return Settlement(_nonzero(expired), (), 0, 0, overrun)
     left = sum(rest for _, rest in remaining)
     expired[last_day] = expired.get(last_day, 0) + left - overrun
-    gives = [(_rolled(lot, rest, last_day), rest) for lot, rest in remaining]
-    return Settlement(
-        expired=_nonzero(expired),
-        rolled=tuple(sorted((lot for lot, _ in gives if lot.amount), key=_order)),
-        carried=sum(min(lot.amount, rest) for lot, rest in gives) - overrun,
-        topped_up=sum(max(0, lot.amount - rest) for lot, rest in gives),
-        overrun=overrun,
-    )
+    return _carry_over(remaining, _nonzero(expired), overrun, last_day)
 
 
 def net_uses(uses: Mapping[dt.date, int]) -> dict[dt.date, int]:
@@ -289,6 +285,10 @@ def _check(lots: Sequence[Lot], uses: Mapping[dt.date, int], first_day: dt.date,
         raise ValueError(f"use on {outside[0]} lies outside {first_day} to {last_day}")
     if empty := [lot.name for lot in lots if lot.amount <= 0]:
         raise ValueError(f"lot {empty[0]} has no amount")
+    for lot in lots:
+        least, most = lot.rollover or (0, None)
+        if least < 0 or (most is not None and most < least):
+            raise ValueError(f"the rollover of lot {lot.name} is no range")
     if len({lot.name for lot in lots}) < len(lots):
         raise ValueError("two lots of one period have the same name")
 
@@ -306,6 +306,19 @@ def _consume(lots: Sequence[Lot], uses: Mapping[dt.date, int]) -> tuple[list[int
                 wanted -= taken
         overrun += wanted
     return rests, overrun
+
+
+def _carry_over(
+    remaining: Iterable[tuple[Lot, int]], expired: dict[dt.date, int], overrun: int, last_day: dt.date
+) -> Settlement:
+    gives = [(_rolled(lot, rest, last_day), rest) for lot, rest in remaining]
+    return Settlement(
+        expired=expired,
+        rolled=tuple(sorted((lot for lot, _ in gives if lot.amount), key=_order)),
+        carried=sum(min(lot.amount, rest) for lot, rest in gives) - overrun,
+        topped_up=sum(max(0, lot.amount - rest) for lot, rest in gives),
+        overrun=overrun,
+    )
 
 
 def _rolled(lot: Lot, rest: int, last_day: dt.date) -> Lot:
