@@ -38,6 +38,10 @@ class Adjustable(StrEnum):
     UNALLOCATED = "unallocated"
 
 
+Priority = Annotated[
+    int | None,
+    typer.Option("--priority", min=-(10**9), max=10**9, help="Order among lots; lower first, none last."),
+]
 GpuHours = Annotated[str, typer.Argument(metavar="GPU_HOURS", help="How much, such as 1200 or 0.5.")]
 
 
@@ -47,11 +51,15 @@ def grant(
     *,
     period: Period,
     cluster: Cluster = None,
-    priority: Annotated[int | None, typer.Option("--priority", help="Order among lots; lower first.")] = None,
+    priority: Priority = None,
     expires: Annotated[
-        str | None, typer.Option("--expires", help="Like --from; an instant or a day.")
+        str | None,
+        typer.Option("--expires", help="First day on which what is left of it is gone; like --from."),
     ] = None,
-    rollover: Annotated[str | None, typer.Option("--rollover", help="What becomes of the rest.")] = None,
+    rollover: Annotated[
+        str | None,
+        typer.Option("--rollover", help="What the next period gets: none, all, max 100, min 10 max 100."),
+    ] = None,
     reason: Reason = "granted",
     key: Key = None,
     dry_run: DryRun = False,
@@ -62,15 +70,16 @@ def grant(
     from gpuledger.cli.options import moment
     from gpuledger.events.budget import Granted
     from gpuledger.kernel.clock import instant
+    from gpuledger.ledger.lots import written
 
-    amount = read_gpu_hours(gpu_hours)
+    amount, rule = read_gpu_hours(gpu_hours), written(rollover)
 
     def order(calendar: "Calendar", *, inner: bool) -> "Command":
         expires_s = moment(expires, "--expires", calendar)
         expires_at = None if expires_s is None else instant(expires_s)
         return Granted(
             account=account, cluster=cluster_of(account, cluster), period=period, gpu_ms=amount, reason=reason,
-            by=who(), priority=priority, expires_at=expires_at, rollover=rollover, limit=inner,
+            by=who(), priority=priority, expires_at=expires_at, rollover=rule, limit=inner,
         )  # fmt: skip
 
     _execute(account, order, key, dry_run=dry_run, yes=yes, as_json=as_json)

@@ -3,15 +3,25 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from gpuledger.ingest.yaml_file import ClusterName, Strict, Word, read_yaml
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.amounts import from_gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
+from gpuledger.ledger.lots import PRIORITY_MAX, written
 
 Period = Annotated[str, StringConstraints(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
+
+
+def _rollover(text: str) -> str | None:
+    try:
+        return written(text)
+    except Refused as error:  # named with its place, beside the other faults of the file
+        said = f"{error.message.removeprefix('rollover: ')}; {error.hint}"
+        raise PydanticCustomError("rollover", "{said}", {"said": said}) from error
 
 
 class Organisation(Strict):
@@ -30,14 +40,23 @@ class Cluster(Strict):
 
 
 class Grant(Strict):
-    """GPU-time for a period."""
+    """GPU-time for a period: a lot, unless it is a limit.
+
+    Args:
+        cluster: Whose GPU-time.
+        period: ``YYYY-MM``.
+        gpu_hours: The whole grant of the account for that cluster and period.
+        priority: The lower number is consumed first; none after every number.
+        expires: When the lot is gone; the beginning of a day of the organisation, which ``budgets.plan`` checks.
+        rollover: What the next period gets, in the spelling of ``ledger.lots.written``.
+    """
 
     cluster: ClusterName
     period: Period
     gpu_hours: Annotated[str, Field(coerce_numbers_to_str=True, pattern=r"^\d{1,12}(\.\d{1,6})?$")]
-    priority: int | None = None
+    priority: Annotated[int, Field(ge=-PRIORITY_MAX, le=PRIORITY_MAX)] | None = None
     expires: AwareDatetime | None = None
-    rollover: str | None = None
+    rollover: Annotated[str, AfterValidator(_rollover)] | None = None
 
     @property
     def gpu_ms(self) -> int:

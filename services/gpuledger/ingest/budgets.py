@@ -18,6 +18,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import queries
+from gpuledger.ledger.lots import expiry_day
 
 SOURCE = "gpuledger/budget-file"
 
@@ -33,10 +34,14 @@ def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar
         default: The calendar before the organisation has set one.
 
     Raises:
-        Refused: When the file takes back a grant, or moves the organisation's zone after facts were booked.
+        Refused: When the file takes back a grant, lets one expire within a day of the organisation, or moves
+            the organisation's zone after facts were booked.
     """
+    organisation = list(_organisation(reader, file, by, default))
+    zone = file.organisation.timezone if file.organisation else queries.calendar(reader, default).timezone
+    _check_expiries(file, Calendar(zone))
     return [
-        *_organisation(reader, file, by, default),
+        *organisation,
         *_accounts(reader, file, at_s, by),
         *(
             change
@@ -102,6 +107,16 @@ def _hosts(reader: Reader, name: str, cluster: Cluster, at_s: int) -> Iterator[C
             f"~ cluster  {name}  {before} -> {cluster.gpus} GPUs of {cluster.model} on {len(wanted)} hosts"
         )
         yield Change(shown, tuple(facts))
+
+
+def _check_expiries(file: BudgetFile, calendar: Calendar) -> None:
+    for path, account in file.accounts.items():
+        for n, grant in enumerate(account.grants):
+            try:
+                if grant.expires is not None:
+                    expiry_day(grant.expires, calendar)
+            except Refused as error:
+                raise Refused(f"accounts.{path}.grants[{n}].{error.message}", hint=error.hint) from error
 
 
 def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:

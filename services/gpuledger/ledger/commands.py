@@ -24,6 +24,7 @@ from gpuledger.ledger.append import append
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.identity import impersonal
+from gpuledger.ledger.lots import PRIORITY_MAX, expiry_day, written
 
 SOURCE = "gpuledger/commands"
 
@@ -115,14 +116,30 @@ def check(connection: Reader | Writer, command: Command, *, now_s: int, calendar
             hint="order it in an open period, or gpuledger budget adjust corrects a closed one",
         )
     if isinstance(command, Granted):
-        _require(connection, command.account)
-        if command.limit != queries.is_inner(connection, command.account):
-            kind = "an inner account" if not command.limit else "a leaf"
-            raise Refused(
-                f"account {command.account!r} has become {kind}", hint="look again and repeat the command"
-            )
+        _check_grant(connection, command, calendar)
     else:
         _check_transfer(connection, command, now_s, calendar)
+
+
+def _check_grant(connection: Reader | Writer, command: Granted, calendar: Calendar) -> None:
+    _require(connection, command.account)
+    if command.priority is not None and abs(command.priority) > PRIORITY_MAX:
+        raise Refused(
+            f"priority: {command.priority} is out of all bounds",
+            hint=f"write -{PRIORITY_MAX} to {PRIORITY_MAX}",
+        )
+    if command.expires_at is not None:
+        expiry_day(command.expires_at, calendar)
+    if written(command.rollover) != command.rollover:
+        raise Refused(
+            f"rollover: {command.rollover!r} is not in its one spelling",
+            hint=f"write {written(command.rollover)}",
+        )
+    if command.limit != queries.is_inner(connection, command.account):
+        kind = "an inner account" if not command.limit else "a leaf"
+        raise Refused(
+            f"account {command.account!r} has become {kind}", hint="look again and repeat the command"
+        )
 
 
 def _check_transfer(

@@ -40,6 +40,14 @@ def test_a_grant_is_shown_first_and_booked(budgeted: Ledger) -> None:
     assert granted(budgeted, "org/speech") == "12.500"
 
 
+def test_terms_that_mean_the_same_are_the_same_order(budgeted: Ledger) -> None:
+    """A day and its first instant, a rule in two spellings."""
+    order = ("budget", "grant", "org/speech", "1", *WHERE, "--key", "k", "--priority", "1")
+    first = budgeted.done(*order, "--expires", "2026-03-20", "--rollover", " max  7.50")
+    again = budgeted.done(*order, "--expires", "2026-03-20T00:00:00Z", "--rollover", "max 7.5")
+    assert (again["seq"], again["repeated"]) == (first["seq"], True)
+
+
 def test_an_order_repeated_under_its_key_is_booked_once(budgeted: Ledger) -> None:
     first = budgeted.done("budget", "grant", "org/speech", "1", *WHERE, "--key", "k")
     again = budgeted.done("budget", "grant", "org/speech", "1", *WHERE, "--key", "k")
@@ -80,6 +88,15 @@ REFUSED = [
     (["grant", "org/speech", "1", "--key", "k" * 201], 2, "not 201"),
     (["grant", "org/speech", "0.00000001"], 2, "not a whole number of gpu_ms"),
     (["grant", "org/spech", "1"], 4, "account 'org/spech' does not exist"),
+    (["grant", "org/speech", "1", "--rollover", "some"], 2, "rollover: 'some' is no rule"),
+    (["grant", "org/speech", "1", "--rollover", "min 2 max 1"], 2, "min 2 exceeds max 1"),
+    (
+        ["grant", "org/speech", "1", "--expires", "2026-03-20T06:00:00Z"],
+        2,
+        "write 2026-03-20T00:00:00Z (2026-03-20) or 2026-03-21T00:00:00Z (2026-03-21)",
+    ),
+    (["grant", "org/speech", "1", "--expires", "9999-12-31"], 2, "out of all bounds"),
+    (["grant", "org/speech", "1", "--priority", "1000000001"], 2, "less than or equal to 1000000000"),
     (["transfer", "org/speech", "org/vision", "6"], 2, "has 5.000 GPU-hours left"),
     (["transfer", "org/speech", "org", "1"], 2, "is an inner node"),
 ]

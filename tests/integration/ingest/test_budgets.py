@@ -91,3 +91,31 @@ def test_the_zone_stays_when_facts_are_booked(
         planned(engine, read(path))
     path.write_text("organisation: {timezone: Europe/Berlin}")
     assert planned(engine, read(path)) == []
+
+
+EXPIRING = """
+accounts: {{a: {{grants: [{{cluster: alpha, period: 2026-01, gpu_hours: 1, expires: {expires}}}]}}}}
+"""
+
+
+def test_a_grant_expires_where_a_day_of_the_zone_in_force_begins(
+    engine: sa.Engine, intake: Intake, file: BudgetFile, tmp_path: Path
+) -> None:
+    """The file that sets the zone is read in it; one that says nothing of it in the ledger's."""
+    path = tmp_path / "expiring.yaml"
+    path.write_text(
+        "organisation: {timezone: Europe/Berlin}" + EXPIRING.format(expires="2026-01-30T23:00:00Z")
+    )
+    (*_, change) = planned(engine, read(path))
+    assert [fact.expires_at.isoformat() for fact in change.facts] == ["2026-01-30T23:00:00+00:00"]
+
+    apply(intake, planned(engine, file), 0, SOURCE)
+    path.write_text(EXPIRING.format(expires="2026-01-30T23:00:00Z"))
+    planned(engine, read(path))
+    path.write_text(EXPIRING.format(expires="2026-01-31T00:00:00Z"))
+    with pytest.raises(Refused) as refused:
+        planned(engine, read(path))
+    assert refused.value.message == (
+        "accounts.a.grants[0].expires: 2026-01-31T00:00:00Z is not the beginning of a day in Europe/Berlin"
+    )
+    assert "2026-01-30T23:00:00Z (2026-01-31) or 2026-01-31T23:00:00Z (2026-02-01)" in refused.value.hint

@@ -1,5 +1,6 @@
 """Orders: checked and booked under the book's lock, once per key."""
 
+import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -87,6 +88,13 @@ REFUSED: dict[str, tuple[Command, str]] = {
     "no such period": (grant("org/vision", 1, period="1970-13"), "not of the form YYYY-MM"),
     "a limit on a leaf": (grant("org/vision", 1, limit=True), "has become a leaf"),
     "a grant to an inner account": (grant("org", 1), "has become an inner account"),
+    "an expiry within a day": (
+        grant("org/vision", 1, expires_at=dt.datetime(1970, 1, 20, 6, tzinfo=dt.UTC)),
+        "is not the beginning of a day in UTC",
+    ),
+    "a rollover that is no rule": (grant("org/vision", 1, rollover="half"), "'half' is no rule"),
+    "a rollover in another spelling": (grant("org/vision", 1, rollover="max 1.0"), "not in its one spelling"),
+    "a priority out of bounds": (grant("org/vision", 1, priority=10**9 + 1), "priority: 1000000001 is out"),
     "nothing granted": (grant("org/vision", 0), "moves nothing"),
 }
 

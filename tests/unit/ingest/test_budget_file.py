@@ -88,6 +88,40 @@ def test_a_date_without_a_zone_is_refused(path: Path) -> None:
         read(path)
 
 
+def granted(path: Path, key: str) -> BudgetFile:
+    grant = f"{{cluster: c, period: 2026-01, gpu_hours: 1, {key}}}"
+    path.write_text(f"accounts: {{a: {{grants: [{grant}]}}}}")
+    return read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "spelt"),
+    [("none", "none"), ("min  5 max 10.50", "min 5 max 10.5"), ("all", "all"), ("null", None)],
+)
+def test_a_rollover_is_kept_in_its_one_spelling(path: Path, text: str, spelt: str | None) -> None:
+    assert granted(path, f"rollover: {text}").accounts["a"].grants[0].rollover == spelt
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("rollover: half", "accounts.a.grants.0.rollover: 'half' is no rule; write none, all, max 100"),
+        ("rollover: 100", "accounts.a.grants.0.rollover: "),
+        ("rollover: min 2 max {1}", "is not YAML"),
+        ("rollover: min 2 max 1", "accounts.a.grants.0.rollover: min 2 exceeds max 1; "),
+        ("rollover: '{said}'", "accounts.a.grants.0.rollover: '{said}' is no rule"),
+        ("rollover: {min: 1, max: 2}", "accounts.a.grants.0.rollover: "),
+        ("priority: high", "accounts.a.grants.0.priority: "),
+        ("priority: 1.5", "accounts.a.grants.0.priority: "),
+        ("priority: 1000000001", "accounts.a.grants.0.priority: "),
+    ],
+)
+def test_terms_of_a_grant_that_cannot_be_are_refused_by_place(path: Path, key: str, said: str) -> None:
+    with pytest.raises(Refused) as refused:
+        granted(path, key)
+    assert said in refused.value.message
+
+
 def test_several_faults_are_told_at_once(path: Path) -> None:
     path.write_text("accounts: {a: {share: -1}}\nclusters: {c: {gpus: 1}}\nextra: 1\n")
     with pytest.raises(Refused) as refused:
