@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ from gpuledger.ledger.segments import NOBODY
 
 ASIDE = "(aside)"
 """Stands in the journal for a reason that a person typed."""
+
+Told = TypeVar("Told", bound=Order)
 
 _PARTS = frozenset(part.value for part in Part)
 _WORDS = frozenset(word.value for word in Word)
@@ -67,6 +69,20 @@ def names_of(connection: Reader | Writer, tokens: Iterable[str | None]) -> dict[
         "SELECT token, name FROM side.user_keys WHERE token = ANY(%s)", (asked,)
     )
     return dict(rows.fetchall())
+
+
+def personal(connection: Reader | Writer, order: Told, texts: bytes | None) -> Told:
+    """Return a journalled order with the name of who gave it and the words that were typed, while these are kept.
+
+    Args:
+        connection: A transaction.
+        order: The order as the journal has it.
+        texts: What its row keeps aside, if anything.
+    """
+    by = getattr(order, "by", None)
+    reason = msgspec.json.decode(texts).get("reason") if texts is not None else None
+    known = {"by": names_of(connection, [by]).get(by), "reason": reason}
+    return msgspec.structs.replace(order, **{name: said for name, said in known.items() if said is not None})
 
 
 def pseudonymous(event: Event, keys: Mapping[str, UserKey]) -> tuple[Fact, bytes]:

@@ -13,6 +13,7 @@ from gpuledger.kernel.clock import instant, iso, seconds
 from gpuledger.ledger import queries
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.faults import RunName
+from gpuledger.ledger.identity import personal
 
 
 class Version(NamedTuple):
@@ -181,18 +182,19 @@ def claims_of(
     Of several reversals for one incident the first in the book is shown: it was in force from then on.
     """
     rows = driver(connection).execute(
-        "SELECT type, body::text, effective_at FROM ledger.journal WHERE book = %s AND workload = ANY(%s)"
+        "SELECT type, j.body::text, effective_at, t.body FROM ledger.journal AS j LEFT JOIN side.texts AS t"
+        " ON t.ref = j.extra_ref WHERE book = %s AND workload = ANY(%s)"
         " AND type IN ('credit.granted', 'credit.reversed')"
         " AND recorded_at <= coalesce(%s, 'infinity'::timestamptz) ORDER BY seq",
         (book, list(workloads), as_of),
-    )
+    ).fetchall()  # fmt: skip
     found: dict[RunName, Claims] = {}
-    for type_, body, effective_at in rows.fetchall():
+    for type_, body, effective_at, texts in rows:
         fact = decode_data(type_, body)
         assert isinstance(fact, CreditGranted | CreditReversed)  # noqa: S101 - the query selected the types
         claims = found.setdefault(RunName(fact.workload, fact.run), Claims({}, {}))
         if isinstance(fact, CreditReversed):
-            claims.reversed.setdefault(fact.incident, fact)
+            claims.reversed.setdefault(fact.incident, personal(connection, fact, texts))
         else:
             at_s = seconds(effective_at)
             claims.granted[fact.incident] = min(at_s, claims.granted.get(fact.incident, at_s))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import closing
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.charges import EXPIRY, ROLLOVER, WEIGHTED, Booking, Key, Posted, Posting, difference
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.lots import Lot, Rollover, Settlement, settle
@@ -275,10 +276,17 @@ def _lots(
     )
     found: dict[tuple[str, str], list[Lot]] = {}
     for account, period, name, priority, expires_on, created, amount, rollover in rows:
-        lot = Lot(name, priority, expires_on, created, amount, Rollover.parse(rollover))
+        lot = Lot(name, priority, expires_on, created, amount, _rule(rollover))
         if not (from_scratch and _is_carried(lot)):
             found.setdefault((account, period), []).append(lot)
     return found
+
+
+def _rule(text: str | None) -> Rollover | None:
+    try:
+        return Rollover.parse(text)
+    except Refused:  # no version understood it: nothing goes on
+        return None
 
 
 def _uses(

@@ -141,7 +141,7 @@ REFUSED = {
     "accounts: {a: {grants: [{cluster: c, period: 2026-01, gpu_hours: '0.000001'}]}}": "grants[0].gpu_hours: ",
     "accounts: {a: {grants: [{cluster: c, period: 2026-01, gpu_hours: 1},"
     " {cluster: c, period: 2026-01, gpu_hours: 2}]}}": "accounts.a.grants[1]: a has another grant on c for 2026-01",
-    "accounts: {a: {overdraft: hard}}": "overdraft: hard needs holds",
+    "accounts: {a: {overdraft: sometimes}}": "overdraft",
     "clusters: {c: {gpus: 8}}": "clusters.c.model: Field required",
     "clusters: {c: {gpus: 8, model: x}, c: {gpus: 9, model: x}}": "'c' stands twice",
     "organisation: {timezone: Mars/Olympus}": "Mars/Olympus",

@@ -35,6 +35,7 @@ def test_a_period_with_movements_has_opened_by_itself(budgeted: Ledger) -> None:
         "installed_gpu_ms": installed,
         "granted_gpu_ms": installed * 3 // 4 + 5 * 3_600_000,
         "granted_gpu_hours": "11165.000",
+        "version": 0,
     }
 
 

@@ -49,7 +49,9 @@ def test_running_is_what_occupies_gpus_at_the_instant(ledger: Ledger) -> None:
     ledger.append(*run_of(0, HOUR), told(0, submitted("w2", minimum_runtime_s=60)), told(0, started("w2")))
     with reading(ledger.engine) as reader:
         assert [r.workload for r in state.running(reader, CLUSTER, HOUR - 1)] == ["w1", "w2"]
-        assert state.running(reader, CLUSTER, HOUR) == [("w2", "r1", "org/vision", "allocated", 8000, 0, None, 60)]
+        assert state.running(reader, CLUSTER, HOUR) == [
+            ("w2", "r1", "org/vision", "allocated", 8000, 0, None, 60)
+        ]
 
 
 def test_a_run_is_as_old_as_its_start_whatever_changed_since(ledger: Ledger) -> None:

@@ -43,7 +43,7 @@ def test_the_defaults(path: Path) -> None:
     assert file.clusters["c"].gpus_per_host == 8
     assert (file.accounts["a"].share, file.accounts["a"].overdraft, file.accounts["a"].grants) == (
         1,
-        "soft",
+        None,
         (),
     )
 
