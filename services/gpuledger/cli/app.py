@@ -14,6 +14,7 @@ from gpuledger.cli import (
     ingesting,
     inventory,
     ledger,
+    movements,
     periods,
     policy,
     policy_data,
@@ -47,6 +48,7 @@ app.add_typer(policy_data.app, name="policy-data")
 app.command("admit")(admission.admit)
 app.command("usage")(reports.usage)
 app.command("balance")(reports.balance)
+app.command("movements")(movements.movements)
 app.command("layers")(reports.layers)
 app.command("tick")(ticking.tick)
 app.command("cycle")(policy.cycle)

@@ -85,8 +85,8 @@ def recorded_window(
     return None if start_s is None else instant(start_s), None if end_s is None else instant(end_s)
 
 
-def recorded(text: str | None) -> dt.datetime | None:
-    """Read ``--as-of``.
+def recorded(text: str | None, option: str = "--as-of") -> dt.datetime | None:
+    """Read a recorded time.
 
     Raises:
         Refused: When it is no RFC 3339 time with an offset.
@@ -96,7 +96,7 @@ def recorded(text: str | None) -> dt.datetime | None:
     try:
         given = dt.datetime.fromisoformat(text)
     except ValueError as error:
-        raise Refused(f"--as-of: {text!r} is not a time", hint="write 2026-11-29T12:00:00Z") from error
+        raise Refused(f"{option}: {text!r} is not a time", hint="write 2026-11-29T12:00:00Z") from error
     if given.tzinfo is None:
-        raise Refused(f"--as-of: {text!r} has no zone", hint="add Z for UTC, or an offset such as +08:00")
+        raise Refused(f"{option}: {text!r} has no zone", hint="add Z for UTC, or an offset such as +08:00")
     return given.astimezone(dt.UTC)

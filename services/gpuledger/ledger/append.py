@@ -148,8 +148,12 @@ class _Batch:
         """Seal the events and write everything; return the new head."""
         before = self.head
         self._load_workloads({f.workload for _, f, _ in events if isinstance(f, workload.WorkloadFact)})
-        for event, fact, digest in events:
-            self._seal(event, fact, digest, now)
+        last = {f.workload: n for n, (_, f, _) in enumerate(events) if isinstance(f, workload.WorkloadFact)}
+        for number, (event, fact, digest) in enumerate(events):
+            # The last row that a batch tells of a workload carries what follows: a start whose end is known too
+            # is never charged up to the tick and taken back.
+            is_last = number == last.get(getattr(fact, "workload", ""), number)
+            self._seal(event, fact, digest, now, is_last=is_last)
         store.make_partitions(self.writer, before, self.rows)
         try:
             store.write_rows(self.writer, self.rows, self.postings)
@@ -188,7 +192,7 @@ class _Batch:
         for name, key, posted in store.posted_of(self.writer, self.book, before):
             self.workloads[name].posted[key] = posted
 
-    def _seal(self, event: Event, fact: Fact, digest: bytes, now: dt.datetime) -> None:
+    def _seal(self, event: Event, fact: Fact, digest: bytes, now: dt.datetime, *, is_last: bool) -> None:
         seq = self.head.last_seq + 1
         row = JournalRow(
             book=self.book,
@@ -204,19 +208,23 @@ class _Batch:
             body=data_json(fact).decode(),
             extra_ref=store_texts(self.writer, event),
         )
-        postings = self._postings(seq, event, fact, digest)
+        postings = self._postings(seq, event, fact, digest, is_last=is_last)
         sealed = row_hash(self.head.head, row, postings)
         self.rows.append((row, sealed))
         if postings:
             self.postings.append((row, postings))
         self.head = BookHead(self.book, seq, sealed, row.recorded_at, self.head.ticked_s)
 
-    def _postings(self, seq: int, event: Event, fact: Fact, digest: bytes) -> Sequence[Posting]:
+    def _postings(
+        self, seq: int, event: Event, fact: Fact, digest: bytes, *, is_last: bool
+    ) -> Sequence[Posting]:
         if isinstance(fact, workload.WorkloadFact):
             state = self.workloads[fact.workload]
             state.add(Known(fact, event.at_s, event.source, digest))
             state.last_seq = seq
-            return self._restate(seq, fact.workload, state, event.name) if self._is_charged(state) else ()
+            if not is_last or not self._is_charged(state):
+                return ()
+            return self._restate(seq, fact.workload, state, event.name)
         self.others.append(projections.Journalled(seq, event.at_s, fact))
         match fact:
             case budget.PolicyApplied():

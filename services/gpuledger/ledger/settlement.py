@@ -173,7 +173,7 @@ def _everything(connection: Reader | Writer, book: _Book) -> dict[str, str]:
 def _seal(
     writer: Writer, book: _Book, fact: closing.PeriodClosed, booking: Booking, accounts: Sequence[str]
 ) -> list[Posting]:
-    """Settle a period from what was booked into it: the rows before its closing, whatever came since."""
+    """Settle a period from what was booked into it before its closing, whatever came since."""
     row = driver(writer).execute(
         "SELECT closing_seq FROM ledger.periods WHERE book = %s AND period = %s", (book.name, fact.period)
     ).fetchone()  # fmt: skip
@@ -241,8 +241,11 @@ def _settle(book: _Book, period: str, lots: Sequence[Lot], uses: Mapping[dt.date
     for lot in lots:
         if lot.amount < 0:  # a debt is use of the first day
             taken[first_day] = taken.get(first_day, 0) - lot.amount
+    given = [lot for lot in lots if lot.amount > 0]
+    if (excess := -sum(taken.values())) > 0:  # more came back than was ever used: it is left like any other lot
+        given.append(Lot("refund", None, None, 0, excess, None))
     return settle(
-        [lot for lot in lots if lot.amount > 0],
+        given,
         taken,
         first_day=first_day,
         last_day=last_day,

@@ -1,0 +1,128 @@
+"""What moved a balance between two recorded times: the rows that explain their difference (law 6).
+
+The balance as of the later time is the balance as of the earlier one plus these, to the unit, apart from what runs that
+go on add on reading.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
+from gpuledger.kernel.clock import iso
+from gpuledger.ledger import queries
+from gpuledger.ledger.charges import WEIGHTED
+from gpuledger.ledger.copying import driver
+
+SHOWN_MAX = 10_000
+"""The most rows that one answer holds; narrow the times for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """One posting that moved what an account may spend.
+
+    Args:
+        seq: The journal row that caused it.
+        recorded_at: When the book took that row.
+        type: What the row is.
+        code: The movement, such as ``charge`` or ``expiry``.
+        period: The period it was booked into.
+        effective_on: The organisation's day it belongs to.
+        amount: What it adds to the account's available balance, in gpu_ms x per mille; below zero it takes.
+        reverses_seq: The row whose posting it corrects, if any.
+    """
+
+    seq: int
+    recorded_at: dt.datetime
+    type: str
+    code: str
+    account: str
+    period: str
+    effective_on: dt.date
+    workload: str | None
+    run: str | None
+    amount: int
+    reverses_seq: int | None
+    reason: str | None
+
+    @property
+    def gpu_ms(self) -> int:
+        """The amount as people read it, rounded down."""
+        return self.amount // WEIGHT_ONE
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the movement under its published keys."""
+        return {
+            "seq": self.seq,
+            "recorded_at": iso(self.recorded_at),
+            "type": self.type,
+            "code": self.code,
+            "account": self.account,
+            "period": self.period,
+            "effective_on": self.effective_on.isoformat(),
+            "workload": self.workload,
+            "run": self.run,
+            "gpu_ms": self.gpu_ms,
+            "gpu_ms_weighted": self.amount,
+            "gpu_hours": str(gpu_hours(self.gpu_ms)),
+            "reverses_seq": self.reverses_seq,
+            "reason": self.reason,
+        }
+
+
+def movements(
+    reader: Reader,
+    account: str,
+    cluster: str,
+    *,
+    period: str | None = None,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> Sequence[Movement]:
+    """Return what moved the budget of an account, or of the leaves below it, in the order in which it was booked.
+
+    What drains a hold moves nothing: it was taken from the budget when it was set aside.
+
+    Args:
+        reader: A snapshot.
+        account: A leaf, or an inner account.
+        cluster: The book.
+        period: Only what was booked into this period.
+        since: Recorded after this; from the beginning unless given.
+        until: Recorded at or before this; up to now unless given.
+
+    Raises:
+        NotFound: When the account or the cluster does not exist.
+    """
+    queries.require_cluster(reader, cluster)
+    queries.require_account(reader, account)
+    rows = driver(reader).execute(
+        """
+        SELECT p.seq, p.recorded_at, j.type, p.code, leg.account, leg.period, p.effective_on, p.workload, p.run,
+               leg.sign * p.amount, p.reverses_seq, p.reason
+        FROM ledger.postings AS p
+        CROSS JOIN LATERAL (VALUES (p.debit_pot, p.debit_account, p.debit_period, -1),
+                                   (p.credit_pot, p.credit_account, p.credit_period, 1))
+            AS leg (pot, account, period, sign)
+        JOIN ledger.journal AS j ON j.book = p.book AND j.seq = p.seq AND j.recorded_at = p.recorded_at
+        WHERE p.book = %(book)s AND p.commodity = %(commodity)s AND leg.pot = 'budget'
+          AND (leg.account = %(account)s OR starts_with(leg.account, %(account)s || '/'))
+          AND (%(period)s::text IS NULL OR leg.period = %(period)s)
+          AND p.recorded_at > coalesce(%(since)s, '-infinity'::timestamptz)
+          AND p.recorded_at <= coalesce(%(until)s, 'infinity'::timestamptz)
+        ORDER BY p.seq, p.n LIMIT %(most)s
+        """,
+        {
+            "book": cluster,
+            "commodity": WEIGHTED,
+            "account": account,
+            "period": period,
+            "since": since,
+            "until": until,
+            "most": SHOWN_MAX,
+        },
+    )
+    return [Movement(*row) for row in rows]

@@ -1,0 +1,62 @@
+"""The rows between two recorded times explain the difference of two balances."""
+
+import datetime as dt
+
+import pytest
+from tests.integration.ledger.books import CLUSTER, GPU_HOUR, HOUR, NOON, Ledger, at, granted, run_of, told
+from tests.integration.ledger.test_closing import IN_NOVEMBER, NOVEMBER, close, funded
+
+from gpuledger.database.engine import reading
+from gpuledger.kernel.clock import FixedClock
+from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger.balances import BalanceQuery, balance
+from gpuledger.ledger.movements import Movement, movements
+
+__all__ = ["funded"]
+
+LATER = NOON + dt.timedelta(days=2)
+
+
+def moved(ledger: Ledger, account: str = "org/vision", **asked: object) -> list[Movement]:
+    with reading(ledger.engine) as reader:
+        return list(movements(reader, account, CLUSTER, **asked))  # type: ignore[arg-type]
+
+
+def available(ledger: Ledger, as_of: dt.datetime, period: str) -> int:
+    with reading(ledger.engine) as reader:
+        query = BalanceQuery(CLUSTER, period, as_of=as_of)
+        return balance(reader, "org/vision", query, at(LATER.isoformat()), ledger.calendar).available_gpu_ms
+
+
+def test_what_was_believed_and_what_is_known_differ_by_the_rows_in_between(funded: Ledger) -> None:
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR))
+    close(funded)
+    funded.clock = FixedClock(LATER)
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR, "late"))
+    before, after = NOON + dt.timedelta(days=1), LATER + dt.timedelta(days=1)
+    between = moved(funded, since=before, until=after)
+    assert [(m.code, m.period, m.effective_on.isoformat(), m.gpu_ms // GPU_HOUR) for m in between] == [
+        ("charge", "2026-12", "2026-11-10", -40),
+        ("expiry", "2026-12", "2026-11-30", 40),
+        ("rollover", "2026-12", "2026-11-30", -10),
+    ]
+    assert sum(m.gpu_ms for m in between) == available(funded, after, "2026-12") - available(
+        funded, before, "2026-12"
+    )
+    assert [m.reverses_seq is not None for m in between] == [False, True, True]
+
+
+def test_all_movements_of_a_closed_period_sum_to_nothing(funded: Ledger) -> None:
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR))
+    close(funded)
+    assert sum(m.amount for m in moved(funded, period=NOVEMBER)) == 0
+
+
+def test_an_inner_account_shows_the_leaves_below_it_and_no_others(funded: Ledger) -> None:
+    funded.append(told(0, granted("other/team", NOVEMBER, 5 * GPU_HOUR)))
+    assert {m.account for m in moved(funded, "org")} == {"org/vision"}
+
+
+def test_what_does_not_exist_is_not_found(funded: Ledger) -> None:
+    with pytest.raises(NotFound, match="'org/nobody' does not exist"):
+        moved(funded, "org/nobody")
