@@ -77,7 +77,7 @@ class Rollover(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The rule as ``parse`` reads it."""
+        """The rule in its one spelling, as ``parse`` reads it."""
         least = f"min {_exact_gpu_hours(self.minimum_gpu_ms)}" if self.minimum_gpu_ms else ""
         most = "" if self.maximum_gpu_ms is None else f"max {_exact_gpu_hours(self.maximum_gpu_ms)}"
         return " ".join(part for part in (least, most) if part) or "all"
@@ -218,15 +218,15 @@ def net_uses(uses: Mapping[dt.date, int]) -> dict[dt.date, int]:
 
 
 def written(rollover: str | None) -> str | None:
-    """Return a rule in its one spelling, as events keep it: single spaces, no needless zeros.
+    """Return a rule in its one spelling, as events keep it: single spaces, nothing needless.
 
     Raises:
         Refused: As ``Rollover.parse``.
     """
-    if rollover is None:
-        return None
-    Rollover.parse(rollover)
-    return " ".join(word if word.isalpha() else f"{Decimal(word).normalize():f}" for word in rollover.split())
+    rule = Rollover.parse(rollover)
+    if rule is None:
+        return None if rollover is None else "none"
+    return rule.text
 
 
 def expiry_day(expires_at: dt.datetime, calendar: Calendar) -> dt.date:

@@ -108,6 +108,8 @@ def test_what_is_no_rule_is_refused_with_the_grammar(text: str, said: str) -> No
         ("min  010   max 100.50", "min 10 max 100.5"),
         ("max 100.000000", "max 100"),
         ("max 0.0", "max 0"),
+        ("min 0", "all"),
+        ("min 0 max 0.000005", "max 0.000005"),
     ],
 )
 def test_a_rule_has_one_spelling(text: str | None, spelt: str | None) -> None:
