@@ -1,0 +1,219 @@
+"""What a settlement reads and writes: how far a book is settled, its lots, uses by day, and what is posted."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.errors import Refused
+from gpuledger.ledger.charges import WEIGHTED, Key, Posted
+from gpuledger.ledger.copying import copy_rows, driver
+from gpuledger.ledger.lots import Lot, Rollover
+from gpuledger.ledger.orders import LOT_COLUMNS
+from gpuledger.ledger.store import SIGNED
+
+CARRIED = "rolled/"
+"""What the names of carried lots begin with."""
+
+DEBT = "debt"
+"""The lot, below zero, of an overrun that is carried into the next period."""
+
+Carried = dict[tuple[str, str], list[Lot]]
+"""(account, period) -> the lots that go on into it; a debt is a lot below zero."""
+
+
+class Touched(NamedTuple):
+    """An account's budget and a period that something in a batch is effective in."""
+
+    account: str
+    period: str
+
+
+class Settled(NamedTuple):
+    """How far a book is settled.
+
+    Args:
+        closed: Its closed periods.
+        today: The day on which the book's clock stands.
+        lapses: Accounts and periods with lots that have lapsed before their period's close.
+        last_lapse: Account -> the last of those periods.
+    """
+
+    name: str
+    closed: frozenset[str]
+    today: dt.date
+    calendar: Calendar
+    lapses: frozenset[Touched] = frozenset()
+    last_lapse: Mapping[str, str] = {}
+
+    def through(self, account: str, start: str) -> list[str]:
+        """Return the periods that an account's arithmetic reaches from one on: up to the last that anything settles.
+
+        What a closed period leaves goes on into the one after it.
+        """
+        last = max((*self.closed, start, self.last_lapse.get(account, start)))
+        found = [start]
+        while found[-1] < last:
+            found.append(self.calendar.following(found[-1]))
+        if found[-1] in self.closed:
+            found.append(self.calendar.following(found[-1]))
+        return found
+
+
+def read(connection: Reader | Writer, book: str, calendar: Calendar, ticked_s: int | None) -> Settled:
+    """Return how far a book is settled."""
+    rows = driver(connection).execute(
+        "SELECT period FROM ledger.periods WHERE book = %s AND state = 'closed'", (book,)
+    )
+    closed = frozenset(period for (period,) in rows)
+    today = dt.date.min if ticked_s is None else calendar.day_of(ticked_s)
+    lapsed = driver(connection).execute(
+        "SELECT DISTINCT account, period FROM ledger.lots WHERE book = %s AND expires_on <= %s ORDER BY period",
+        (book, today),
+    )
+    lapses = [Touched(*row) for row in lapsed]
+    return Settled(book, closed, today, calendar, frozenset(lapses), dict(lapses))
+
+
+def accounts_in(connection: Reader | Writer, book: Settled, periods: Iterable[str]) -> set[Touched]:
+    """Return the accounts with lots in the periods, or with movements that belong there, whenever they were booked."""
+    asked = list(periods)
+    if not asked:
+        return set()
+    rows = driver(connection).execute(
+        """
+        SELECT account, period FROM ledger.lots WHERE book = %(book)s AND period = ANY(%(periods)s)
+        UNION
+        SELECT leg.account, moved.period
+        FROM unnest(%(periods)s::text[], %(firsts)s::date[], %(lasts)s::date[]) AS moved (period, first_on, last_on)
+        JOIN ledger.postings AS p ON p.effective_on BETWEEN moved.first_on AND moved.last_on
+        CROSS JOIN LATERAL (VALUES (p.debit_pot, p.debit_account), (p.credit_pot, p.credit_account))
+            AS leg (pot, account)
+        WHERE p.book = %(book)s AND p.commodity = %(commodity)s AND leg.pot = 'budget'
+        """,
+        {
+            "book": book.name,
+            "periods": asked,
+            "firsts": [book.calendar.days_of(period)[0] for period in asked],
+            "lasts": [book.calendar.days_of(period)[1] for period in asked],
+            "commodity": WEIGHTED,
+        },
+    )
+    return {Touched(*row) for row in rows}
+
+
+def lots(
+    connection: Reader | Writer,
+    book: Settled,
+    starts: Mapping[str, str],
+    upto_seq: int | None,
+    *,
+    from_scratch: bool,
+) -> dict[tuple[str, str], list[Lot]]:
+    """Return (account, period) -> its lots from the earliest start on."""
+    rows = driver(connection).execute(
+        "SELECT account, period, name, priority, expires_on, created_seq, amount, rollover FROM ledger.lots"
+        " WHERE book = %s AND account = ANY(%s) AND period >= %s AND (%s::bigint IS NULL OR created_seq <= %s)",
+        (book.name, list(starts), min(starts.values()), upto_seq, upto_seq),
+    )
+    found: dict[tuple[str, str], list[Lot]] = {}
+    for account, period, name, priority, expires_on, created, amount, rollover in rows:
+        lot = Lot(name, priority, expires_on, created, amount, _rule(rollover))
+        if not (from_scratch and is_carried(lot)):
+            found.setdefault((account, period), []).append(lot)
+    return found
+
+
+def _rule(text: str | None) -> Rollover | None:
+    try:
+        return Rollover.parse(text)
+    except Refused:  # no version understood it: nothing goes on
+        return None
+
+
+def uses(
+    connection: Reader | Writer, book: Settled, starts: Mapping[str, str], booked_in: str | None
+) -> dict[tuple[str, str], dict[dt.date, int]]:
+    """Return (account, period) -> day -> what left the budget, other than by expiry and rollover, less what came back.
+
+    Lots are what came in: grants and transfers received are none of it.
+    """
+    first_day, _ = book.calendar.days_of(min(starts.values()))
+    rows = driver(connection).execute(
+        """
+        SELECT account, day, sum(amount)::bigint FROM (
+            SELECT debit_account AS account, effective_on AS day, debit_period AS booked_in, amount
+            FROM ledger.postings
+            WHERE book = %(book)s AND commodity = %(commodity)s AND effective_on >= %(first)s AND debit_pot = 'budget'
+              AND debit_account = ANY(%(accounts)s) AND code NOT IN ('expiry', 'rollover')
+            UNION ALL
+            SELECT credit_account, effective_on, credit_period, -amount
+            FROM ledger.postings
+            WHERE book = %(book)s AND commodity = %(commodity)s AND effective_on >= %(first)s AND credit_pot = 'budget'
+              AND credit_account = ANY(%(accounts)s) AND code NOT IN ('expiry', 'rollover', 'grant', 'transfer')
+        ) AS moved
+        WHERE %(booked_in)s::text IS NULL OR booked_in = %(booked_in)s
+        GROUP BY account, day
+        """,
+        {
+            "book": book.name,
+            "commodity": WEIGHTED,
+            "first": first_day,
+            "accounts": list(starts),
+            "booked_in": booked_in,
+        },
+    )
+    found: dict[tuple[str, str], dict[dt.date, int]] = {}
+    for account, day, amount in rows:
+        found.setdefault((account, book.calendar.period_of(day)), {})[day] = amount
+    return found
+
+
+def posted(
+    connection: Reader | Writer, book: Settled, starts: Mapping[str, str]
+) -> dict[str, dict[Key, Posted]]:
+    """Return account -> the expiry and rollover that stand, from its start on."""
+    first_day, _ = book.calendar.days_of(min(starts.values()))
+    rows = driver(connection).execute(
+        f"SELECT account, code, from_pot, effective_on, sum(signed)::bigint, max(seq) FROM ({SIGNED}"
+        " WHERE book = %s AND code IN ('expiry', 'rollover') AND effective_on >= %s) AS own"
+        " WHERE account = ANY(%s) GROUP BY account, code, from_pot, effective_on",
+        (book.name, first_day, list(starts)),
+    )
+    found: dict[str, dict[Key, Posted]] = {}
+    for account, code, pot, day, amount, seq in rows:
+        if book.calendar.period_of(day) >= starts[account]:
+            found.setdefault(account, {})[Key(code, WEIGHTED, account, pot, "", day)] = Posted(amount, seq)
+    return found
+
+
+def write_carried(writer: Writer, book: Settled, starts: Mapping[str, str], carried: Carried) -> None:
+    """Write the lots that go on into later periods in place of those that did."""
+    if not starts:
+        return
+    driver(writer).execute(
+        "DELETE FROM ledger.lots AS l USING unnest(%s::text[], %s::text[]) AS s (account, period)"
+        " WHERE l.book = %s AND l.account = s.account AND l.period > s.period AND (name = %s OR starts_with(name, %s))",
+        (list(starts), list(starts.values()), book.name, DEBT, CARRIED),
+    )
+    rows = carried_rows(book.name, carried)
+    if rows:
+        copy_rows(writer, "ledger.lots", LOT_COLUMNS, rows)
+
+
+def carried_rows(book: str, carried: Carried) -> list[tuple[object, ...]]:
+    """Return carried lots as the columns of their table."""
+    return [
+        (
+            book, account, period, lot.name, lot.priority, lot.expires_on, lot.created, lot.amount,
+            lot.rollover.text if lot.rollover else None,
+        )
+        for (account, period), lots in sorted(carried.items())
+        for lot in lots
+    ]  # fmt: skip
+
+
+def is_carried(lot: Lot) -> bool:
+    """Tell whether a lot was carried over from the period before."""
+    return lot.name == DEBT or lot.name.startswith(CARRIED)
