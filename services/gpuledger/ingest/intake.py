@@ -149,7 +149,8 @@ class Intake:
             account
             for event in events
             if not isinstance(event.data, budget.AccountCreated)
-            and (account := getattr(event.data, "account", None)) is not None
+            for key in ("account", "to")
+            if (account := getattr(event.data, key, None)) is not None
         }
         fresh = sorted({node for account in named for node in lineage(account)} - self._accounts)
         if not fresh:

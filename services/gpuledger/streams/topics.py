@@ -4,7 +4,7 @@ from typing import Literal
 
 Topic = Literal[
     "gpu.scheduler.events",  # workload.*, host.*; keyed by cluster
-    "gpu.budget.events",  # account.*, budget.*, period.*; keyed by cluster or ~org
+    "gpu.budget.events",  # account.*, budget.*, policy.changed; keyed by cluster or ~org
     "gpu.telemetry",  # telemetry.sampled; keyed by host
     "gpu.allocations",  # allocation.issued, decision.made; keyed by cluster
     "gpu.dead-letters",  # what could not be read, with its position and reason

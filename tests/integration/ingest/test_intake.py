@@ -66,6 +66,18 @@ def test_an_account_is_created_once_whoever_sees_it_first(engine: sa.Engine) -> 
     assert rows(engine, "SELECT count(*) FROM ledger.journal WHERE book = '~org'") == [(2,)]
 
 
+def test_both_accounts_of_a_transfer_are_created(engine: sa.Engine) -> None:
+    moved = budget.Transferred(
+        account="org/a", to="org/b", cluster="alpha", period="2017-10", gpu_ms=1, reason="t", by="t"
+    )
+    Intake(engine, FixedClock(NOON), Calendar()).take([told(0, moved)])
+    assert rows(engine, "SELECT account FROM ledger.accounts ORDER BY 1") == [
+        ("org",),
+        ("org/a",),
+        ("org/b",),
+    ]
+
+
 def test_what_was_new_and_what_was_known_are_told_apart(engine: sa.Engine) -> None:
     intake = Intake(engine, FixedClock(NOON), Calendar())
     gpu = telemetry.GpuSample(uuid="GPU-1", gpu_util=Decimal(5))

@@ -1,13 +1,19 @@
 """The worker books a topic once, from where the last commit stands, and only while it is the last to claim it."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
+import typer
 
+from gpuledger.cli.app import app
+from gpuledger.events.budget import Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import Event, key_of, make
 from gpuledger.events.host import Registered
-from gpuledger.events.registry import Fact
+from gpuledger.events.own import OWN
+from gpuledger.events.registry import Fact, name_of, names
 from gpuledger.events.workload import Ended, Started, Submitted
 from gpuledger.ingest import worker as module
 from gpuledger.ingest.intake import Intake
@@ -228,6 +234,58 @@ def test_a_cluster_cannot_be_called_like_the_organisations_book() -> None:
     with pytest.raises(BadRecord, match="no cluster") as refused:
         understood(value)
     assert refused.value.code == "reserved-name"
+
+
+CORPUS = Path(__file__).parents[2] / "contract/events/corpus"
+"""An event of each type."""
+
+
+def test_what_the_ledger_writes_itself_is_not_taken_from_a_stream(
+    engine: sa.Engine, intake: Intake, broker: FileBroker
+) -> None:
+    """Decisions, credits, closes and ticks count because they were made under the book's lock."""
+    own = sorted(name_of(fact) for fact in OWN)
+    put(broker, [line for name in own for line in (CORPUS / f"{name}.v1.ndjson").read_bytes().splitlines()])
+    done = run(intake, broker)
+    assert done.records == done.dead_lettered
+    with engine.connect() as connection:
+        letters = connection.exec_driver_sql("SELECT code, reason FROM ledger.dead_letters").all()
+    assert {code for code, _ in letters} == {"own-type"}
+    assert {reason.split()[1] for _, reason in letters} == set(own)
+    assert count(engine, "journal") == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(names()) - {name_of(fact) for fact in OWN}))
+def test_whatever_else_there_is_may_come_on_a_stream(name: str) -> None:
+    for line in (CORPUS / f"{name}.v1.ndjson").read_bytes().splitlines():
+        assert understood(line).name == name
+
+
+def test_the_hint_names_a_command_that_there_is() -> None:
+    for command in OWN.values():
+        found: Any = typer.main.get_command(app)
+        for word in command.split():
+            assert word in found.commands, command
+            found = found.commands[word]
+
+
+GRANT = {"account": "org/a", "cluster": "alpha", "period": "2026-12", "gpu_ms": 1, "reason": "r", "by": "ada"}
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected"),
+    [
+        (Granted(**{**GRANT, "period": "soon"}), "soon"),
+        (Granted(**GRANT, rollover="half of it"), "'half of it' is no rule"),
+        (Granted(**GRANT, priority=10**12), "priority: 1000000000000 is out of all bounds"),
+        (Transferred(**{**GRANT, "period": "2026-13"}, to="org/b"), "2026-13"),
+        (PolicyChanged(policy="organisation", timezone="Mars/Olympus", period="month"), "Mars/Olympus"),
+    ],
+)
+def test_an_order_that_no_book_could_be_settled_with_is_refused(fact: Fact, expected: str) -> None:
+    with pytest.raises(BadRecord, match=expected) as refused:
+        understood(told("x", 0, fact)[1])
+    assert refused.value.code == "bad-field"
 
 
 class _StopError(Exception):
