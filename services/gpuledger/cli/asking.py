@@ -1,6 +1,5 @@
 """Who orders a change, and whether a person agrees to it."""
 
-import getpass
 import sys
 
 import typer
@@ -8,6 +7,8 @@ import typer
 
 def who() -> str:
     """Return the name of the person at the keyboard, as orders keep it."""
+    import getpass
+
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user often has no name

@@ -8,12 +8,10 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from urllib.error import URLError
 
 from gpuledger.kernel.errors import Unavailable
 
@@ -62,6 +60,8 @@ class Children:
         Raises:
             Unavailable: When it ends or does not answer in time; names its log.
         """
+        import urllib.request
+
         process = dict(self._running)[name]
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -70,7 +70,7 @@ class Children:
             try:
                 with urllib.request.urlopen(url, timeout=2):  # noqa: S310 - our own address
                     return
-            except (URLError, OSError):
+            except OSError:
                 time.sleep(0.2)
         raise Unavailable(f"{name} does not answer at {url}", hint=f"read {self.logs / (name + '.log')}")
 
