@@ -64,7 +64,7 @@ def reopen(
 ) -> None:
     """Let a closed period take bookings again; what its close expired and carried over is taken back."""
     from gpuledger import settings
-    from gpuledger.database.engine import writing
+    from gpuledger.database.engine import reading, writing
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import SystemClock
     from gpuledger.ledger import closing, queries
@@ -72,10 +72,13 @@ def reopen(
     config = settings.load()
     document: dict[str, object] = {"cluster": cluster, "period": period, "applied": False}
     with open_database(config) as engine:
+        with reading(engine) as reader:
+            queries.require_cluster(reader, cluster)
+            calendar = queries.calendar(reader, config.calendar)
+            closing.check_reopening(reader, cluster, period, reason)
         note(f"~ reopen   {cluster} {period}")
         if not dry_run and agreed(1, yes=yes):
             with writing(engine) as writer:
-                calendar = queries.calendar(writer, config.calendar)
                 version = closing.reopen_period(
                     writer, cluster, period, who(), reason, clock=SystemClock(), calendar=calendar
                 )

@@ -131,7 +131,7 @@ def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
                 raise Refused(
                     f"accounts.{path}: the grant on {grant.cluster} for {grant.period} would shrink to"
                     f" {grant.gpu_hours} GPU-hours",
-                    hint="what was granted stays granted; a later version transfers and adjusts",
+                    hint="leave the number as it is: gpuledger budget adjust --code grant takes some of it back",
                 )
             if more:
                 fact = budget.Granted(

@@ -123,19 +123,31 @@ def reopen_period(
 
     Raises:
         NotFound: When the cluster has no book.
-        Refused: When the period is not closed.
+        Refused: When the period is not closed, or no reason is given.
     """
     queries.require_cluster(writer, cluster)
     lock_book(writer, cluster)
-    found = _state(writer, cluster, period)
+    version = check_reopening(writer, cluster, period, reason)
+    fact = events.PeriodReopened(cluster=cluster, period=period, version=version, by=by, reason=reason)
+    event = _event(f"reopened/{period}/{version}", seconds(clock.now()), fact)
+    append(writer, cluster, [event], clock=clock, calendar=calendar)
+    return version
+
+
+def check_reopening(connection: Reader | Writer, cluster: str, period: str, reason: str) -> int:
+    """Refuse to reopen what is not closed, or without a reason; return the version of the close.
+
+    Raises:
+        Refused: When it cannot be reopened; says why.
+    """
+    if not reason.strip():
+        raise Refused("a reopening needs a reason", hint="say why: it is kept with the order")
+    found = _state(connection, cluster, period)
     if found.state != "closed":
         raise Refused(
             f"{period} of {cluster} is {found.state}, not closed",
             hint="gpuledger period list shows which are",
         )
-    fact = events.PeriodReopened(cluster=cluster, period=period, version=found.version, by=by, reason=reason)
-    event = _event(f"reopened/{period}/{found.version}", seconds(clock.now()), fact)
-    append(writer, cluster, [event], clock=clock, calendar=calendar)
     return found.version
 
 

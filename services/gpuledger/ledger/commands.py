@@ -107,6 +107,8 @@ def check(connection: Reader | Writer, command: Command, *, now_s: int, calendar
             hint="write GPU-hours above zero and within that",
         )
     if isinstance(command, AdjustmentPosted):
+        if not command.reason.strip():
+            raise Refused("an adjustment needs a reason", hint="say why no fact can correct it")
         # Into a closed period it goes as any late movement does: booked in the open one, effective in its own.
         _require_leaf(connection, command.account)
         return
