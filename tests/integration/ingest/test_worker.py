@@ -269,7 +269,14 @@ def test_the_hint_names_a_command_that_there_is() -> None:
             found = found.commands[word]
 
 
-GRANT = {"account": "org/a", "cluster": "alpha", "period": "2026-12", "gpu_ms": 1, "reason": "r", "by": "ada"}
+GRANT: dict[str, Any] = {
+    "account": "org/a",
+    "cluster": "alpha",
+    "period": "2026-12",
+    "gpu_ms": 1,
+    "reason": "r",
+    "by": "ada",
+}
 
 
 @pytest.mark.parametrize(
