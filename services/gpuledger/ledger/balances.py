@@ -18,10 +18,10 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
-from gpuledger.ledger.charges import WEIGHTED, Booking
+from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.limits import Binding, Limit, binding, limits, spent_below
-from gpuledger.ledger.remainder import booking_of, remainder
+from gpuledger.ledger.remainder import remainder
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +143,8 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
     sums = {(book, account, period): amounts for book, account, period, *amounts in rows}
     if query.as_of is not None:
         now_s = min(now_s, seconds(query.as_of))
-    booking = Booking(calendar)
-    if not query.as_known:
-        booking = booking_of(reader, query.cluster, booking)
-    for place, rest in remainder(reader, query.cluster, now_s, query.as_of, booking).items():
+    open_time = remainder(reader, query.cluster, now_s, query.as_of, calendar, as_known=query.as_known)
+    for place, rest in open_time.items():
         amounts = sums.setdefault(place, [0] * _POTS)
         amounts[_CHARGED] += rest.charged
         amounts[_HELD] += rest.held

@@ -79,6 +79,26 @@ def ticks(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str
     return dict(rows.fetchall())
 
 
+def shut_periods(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, frozenset[str]]:
+    """Return book -> the periods that took no bookings at a recorded time, now unless given: closing or closed."""
+    if as_of is None:
+        rows = driver(reader).execute("SELECT book, period FROM ledger.periods WHERE state <> 'open'")
+    else:
+        vector = sequences(reader, as_of)
+        rows = driver(reader).execute(
+            "SELECT book, period FROM (SELECT DISTINCT ON (j.book, j.body->>'period')"
+            " j.book, j.body->>'period' AS period, j.type FROM ledger.journal AS j"
+            " JOIN unnest(%s::text[], %s::bigint[]) AS v (book, seq) ON v.book = j.book AND j.seq <= v.seq"
+            " WHERE j.workload IS NULL AND j.type IN ('period.closing', 'period.reopened')"
+            " ORDER BY j.book, j.body->>'period', j.seq DESC) AS newest WHERE type = 'period.closing'",
+            (list(vector), list(vector.values())),
+        )
+    found: dict[str, set[str]] = {}
+    for book, period in rows:
+        found.setdefault(book, set()).add(period)
+    return {book: frozenset(periods) for book, periods in found.items()}
+
+
 def dead_letter_count(reader: Reader) -> int:
     """Return how many dead letters wait for a person."""
     row = (

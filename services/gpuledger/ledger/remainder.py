@@ -4,11 +4,13 @@ Reads add it, so that a balance never waits for a job to end or for the next tic
 """
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Reader, Writer
+from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
-from gpuledger.ledger import queries, store
+from gpuledger.ledger import queries
 from gpuledger.ledger.charges import Booking
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.rates import UNWEIGHTED, Rates
@@ -27,7 +29,13 @@ class Remainder:
 
 
 def remainder(
-    reader: Reader | Writer, cluster: str | None, now_s: int, as_of: dt.datetime | None, booking: Booking
+    reader: Reader | Writer,
+    cluster: str | None,
+    now_s: int,
+    as_of: dt.datetime | None,
+    calendar: Calendar,
+    *,
+    as_known: bool = False,
 ) -> dict[Place, Remainder]:
     """Return what runs that go on, and holds that lapse, add to each balance up to an instant.
 
@@ -36,9 +44,12 @@ def remainder(
         cluster: One cluster, or all.
         now_s: Up to when, seconds since the epoch.
         as_of: Recorded time: what the book said then; now unless given.
-        booking: The organisation's days, and the periods that are shut.
+        calendar: The organisation's days.
+        as_known: Into the period that it belongs to, shut or not; else into the one that it would be booked into.
     """
     found: dict[Place, Remainder] = {}
+    shut = {} if as_known else queries.shut_periods(reader, as_of)
+    bookings = {book: Booking(calendar, periods) for book, periods in shut.items()}
     cards, ticks = queries.rate_cards(reader, as_of), queries.ticks(reader, as_of)
     in_force, values = queries.in_force(reader, as_of)
     values = {"cluster": cluster, "now": now_s, **values}
@@ -54,7 +65,12 @@ def remainder(
         end_s = now_s if capped_at is None else min(now_s, seconds(capped_at))
         drained = windows.get((book, workload, run), []) if klass == "allocated" else []
         for period, used, held in _pieces(
-            (start_s, end_s), gpus_milli, model, cards.get(book, UNWEIGHTED), drained, booking
+            (start_s, end_s),
+            gpus_milli,
+            model,
+            cards.get(book, UNWEIGHTED),
+            drained,
+            bookings.get(book, Booking(calendar)),
         ):
             part = found.setdefault((book, account, period), Remainder())
             if klass == "allocated":
@@ -62,7 +78,10 @@ def remainder(
                 part.held -= held
             else:
                 part.unallocated += used
-    _expire(reader, in_force, values, found, cards, ticks, booking)
+    for place, held in _expired(reader, in_force, values, cards, ticks, calendar):
+        book, account, day = place
+        period = bookings.get(book, Booking(calendar)).period(day)
+        found.setdefault((book, account, period), Remainder()).held -= held
     return found
 
 
@@ -103,31 +122,24 @@ def _windows(
     return found
 
 
-def _expire(
+def _expired(
     reader: Reader | Writer,
     in_force: str,
     values: dict[str, object],
-    found: dict[Place, Remainder],
     cards: dict[str, Rates],
     ticks: dict[str, int],
-    booking: Booking,
-) -> None:
-    """Take out what was set aside for starts that did not come in time; the next tick posts it."""
+    calendar: Calendar,
+) -> Iterator[tuple[tuple[str, str, dt.date], int]]:
+    """Yield (book, account, day) and what was set aside for a start that did not come; the next tick posts it."""
     rows = driver(reader).execute(
         "SELECT book, account, gpus_milli, gpu_model, from_at, to_at, expires_at FROM ledger.holds AS s"
         f" WHERE {in_force} AND run IS NULL AND expires_at <= to_timestamp(%(now)s)"
         " AND (%(cluster)s::text IS NULL OR book = %(cluster)s)",
         values,
     )
-    for book, account, gpus_milli, model, from_at, to_at, expires_at in rows:
+    for book, account, gpus_milli, model, from_at, to_at, expires_at in rows.fetchall():
         if seconds(expires_at) <= ticks.get(book, 0):
             continue
         card = cards.get(book, UNWEIGHTED)
-        for piece in booking.calendar.slices(seconds(from_at), seconds(to_at)):
-            part = found.setdefault((book, account, booking.period(piece.day)), Remainder())
-            part.held -= card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
-
-
-def booking_of(reader: Reader | Writer, cluster: str | None, booking: Booking) -> Booking:
-    """Return the booking with the periods that are shut on a cluster; over all clusters none is."""
-    return booking if cluster is None else booking._replace(shut=store.shut_periods(reader, cluster))
+        for piece in calendar.slices(seconds(from_at), seconds(to_at)):
+            yield (book, account, piece.day), card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
