@@ -4,9 +4,9 @@ No label names a user, a job or an account. A scrape never fails because the dat
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
-from typing import Literal, assert_never
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
@@ -26,6 +26,9 @@ MetricName = Literal[
     "gpuledger_book_head_timestamp_seconds",
     "gpuledger_book_head_age_seconds",
     "gpuledger_dead_letters",
+    "gpuledger_stream_position",
+    "gpuledger_stream_waiting_records",
+    "gpuledger_stream_seen_timestamp_seconds",
     "gpuledger_http_requests",
     "gpuledger_http_request_duration_seconds",
 ]
@@ -34,27 +37,24 @@ MetricName = Literal[
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
+_HELP: dict[MetricName, str] = {
+    "gpuledger_build": "The version that answers.",
+    "gpuledger_database_up": "1 when the database answered this scrape.",
+    "gpuledger_journal_rows": "Rows of a book's journal.",
+    "gpuledger_book_head_timestamp_seconds": "When a book's newest row was recorded, as Unix time.",
+    "gpuledger_book_head_age_seconds": "Seconds since a book's newest row was recorded.",
+    "gpuledger_dead_letters": "Dead letters that wait for a person.",
+    "gpuledger_stream_position": "Records of a partition that a consumer has booked.",
+    "gpuledger_stream_waiting_records": "Records that waited to be booked when the worker looked last.",
+    "gpuledger_stream_seen_timestamp_seconds": "When the worker of a partition looked last, as Unix time.",
+    "gpuledger_http_requests": "Requests answered, by method, route and status.",
+    "gpuledger_http_request_duration_seconds": "Time from request to last byte, by method and route.",
+}
+
+
 def help_of(name: MetricName) -> str:
     """Return the sentence that explains a metric."""
-    match name:
-        case "gpuledger_build":
-            return "The version that answers."
-        case "gpuledger_database_up":
-            return "1 when the database answered this scrape."
-        case "gpuledger_journal_rows":
-            return "Rows of a book's journal."
-        case "gpuledger_book_head_timestamp_seconds":
-            return "When a book's newest row was recorded, as Unix time."
-        case "gpuledger_book_head_age_seconds":
-            return "Seconds since a book's newest row was recorded."
-        case "gpuledger_dead_letters":
-            return "Dead letters that wait for a person."
-        case "gpuledger_http_requests":
-            return "Requests answered, by method, route and status."
-        case "gpuledger_http_request_duration_seconds":
-            return "Time from request to last byte, by method and route."
-        case _ as never:
-            assert_never(never)
+    return _HELP[name]
 
 
 class BookCollector(Collector):
@@ -84,6 +84,7 @@ class BookCollector(Collector):
     def _read(self) -> list[Metric]:
         with reading(self._context.engine) as reader:
             books, dead = queries.book_heads(reader), queries.dead_letter_count(reader)
+            streams = queries.streams(reader)
         rows = GaugeMetricFamily("gpuledger_journal_rows", help_of("gpuledger_journal_rows"), labels=["book"])
         heads = GaugeMetricFamily(
             "gpuledger_book_head_timestamp_seconds",
@@ -100,7 +101,26 @@ class BookCollector(Collector):
             ages.add_metric([status.book], (now - status.last_recorded_at).total_seconds())
         letters = GaugeMetricFamily("gpuledger_dead_letters", help_of("gpuledger_dead_letters"))
         letters.add_metric([], dead)
-        return [rows, heads, ages, letters]
+        return [rows, heads, ages, letters, *_backlog(streams)]
+
+
+def _backlog(streams: Iterable[queries.StreamStatus]) -> list[Metric]:
+    labels = ["consumer", "stream", "partition"]
+    positions, waiting, seen = (
+        GaugeMetricFamily(name, help_of(name), labels=labels)
+        for name in (
+            "gpuledger_stream_position",
+            "gpuledger_stream_waiting_records",
+            "gpuledger_stream_seen_timestamp_seconds",
+        )
+    )
+    for status in streams:
+        of = [status.consumer, status.stream, str(status.partition)]
+        positions.add_metric(of, status.position)
+        if status.waiting is not None and status.seen_at is not None:
+            waiting.add_metric(of, status.waiting)
+            seen.add_metric(of, status.seen_at.timestamp())
+    return [positions, waiting, seen]
 
 
 class Metrics:

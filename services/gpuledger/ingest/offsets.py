@@ -4,6 +4,7 @@ A worker claims a partition by raising its epoch; a transaction of an older epoc
 under the row lock and writes nothing (law 2).
 """
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -67,6 +68,22 @@ def advance(writer: Writer, held: Claim, position: int | None) -> None:
             "UPDATE ledger.stream_offsets SET position = %s WHERE consumer = %s AND stream = %s AND partition = %s",
             (position, held.consumer, held.stream, held.partition),
         )
+
+
+def note_end(writer: Writer, held: Claim, end: int, at: dt.datetime) -> None:
+    """Keep where the stream ends, so that what waits can be told without asking the broker.
+
+    Args:
+        writer: The transaction that checked the claim.
+        held: The claim.
+        end: The position after the newest record.
+        at: When the worker looked.
+    """
+    driver(writer).execute(
+        "UPDATE ledger.stream_offsets SET end_position = %s, seen_at = %s"
+        " WHERE consumer = %s AND stream = %s AND partition = %s",
+        (end, at, held.consumer, held.stream, held.partition),
+    )
 
 
 def positions(reader: Reader, consumer: str, stream: str) -> Mapping[int, int]:

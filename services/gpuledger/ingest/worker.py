@@ -4,6 +4,7 @@ Bad values go to the dead letters with their place and the stream goes on. Posit
 PostgreSQL: a worker that was killed starts where the last commit stands.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,9 @@ CONSUMER = "ledger"
 BATCH_RECORDS = 3000
 POLL_S = 1.0
 
+LOOK_S = 5.0
+"""How often a worker asks where its stream ends."""
+
 
 @dataclass(slots=True)
 class Progress:
@@ -55,6 +59,7 @@ class Worker:
         self.intake, self.broker, self.topic = intake, broker, topic
         self.progress = Progress()
         self._claims: dict[int, Claim] = {}
+        self._looked_s = -LOOK_S
         self._booked: set[str] = set()
         self._ticked_s = 0
         self._due: tuple[int, Mapping[int, int]] | None = None
@@ -95,6 +100,7 @@ class Worker:
             clusters = set(queries.clusters(reader))
         while ends is None or any(positions[partition] < end for partition, end in ends.items()):
             records = subscriber.poll(BATCH_RECORDS, POLL_S)
+            self._look(subscriber)
             for partition in sorted({record.partition for record in records}):
                 own = [record for record in records if record.partition == partition]
                 self._booked |= (touched := self._book(partition, own))
@@ -121,6 +127,16 @@ class Worker:
             return set()
         self._ticked_s, self._due = self._due[0], None
         return self.intake.tick(self._booked, self._ticked_s, self._still_mine)
+
+    def _look(self, subscriber: Subscriber) -> None:
+        """Ask now and then where the stream ends, and keep it for whoever watches the backlog."""
+        if time.monotonic() - self._looked_s < LOOK_S:
+            return
+        self._looked_s = time.monotonic()
+        with writing(self.intake.engine) as writer:
+            self._still_mine(writer, last=False)
+            for partition, end in subscriber.end_positions().items():
+                offsets.note_end(writer, self._claims[partition], end, self.intake.clock.now())
 
     def _still_mine(self, writer: Writer, *, last: bool) -> None:  # noqa: ARG002 - the Guard protocol
         for claim in self._claims.values():

@@ -99,6 +99,32 @@ def shut_periods(reader: Reader | Writer, as_of: dt.datetime | None = None) -> d
     return {book: frozenset(periods) for book, periods in found.items()}
 
 
+class StreamStatus(NamedTuple):
+    """How far a consumer has read a partition of a stream.
+
+    Args:
+        position: The next record to read.
+        waiting: Records that waited when the worker looked last, less those read since; None before it looked.
+        seen_at: When it looked.
+    """
+
+    consumer: str
+    stream: str
+    partition: int
+    position: int
+    waiting: int | None
+    seen_at: dt.datetime | None
+
+
+def streams(reader: Reader) -> list[StreamStatus]:
+    """Return how far every consumer has read, by consumer, stream and partition."""
+    rows = driver(reader).execute(
+        "SELECT consumer, stream, partition, position, greatest(end_position - position, 0), seen_at"
+        " FROM ledger.stream_offsets ORDER BY consumer, stream, partition"
+    )
+    return [StreamStatus(*row) for row in rows]
+
+
 def dead_letter_count(reader: Reader) -> int:
     """Return how many dead letters wait for a person."""
     row = (

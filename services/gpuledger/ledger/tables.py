@@ -322,6 +322,12 @@ stream_offsets = sa.Table(
         nullable=False,
         comment="raised by each worker that takes over; older ones are fenced",
     ),
+    Column(
+        "end_position",
+        BigInteger,
+        comment="where the stream ended when the worker looked; less the position: what waits",
+    ),
+    Column("seen_at", Instant, comment="when the worker looked"),
     schema="ledger",
 )
 

@@ -65,6 +65,10 @@ COMMENT ON COLUMN ledger.periods.version IS 'closes begun so far';
 COMMENT ON COLUMN ledger.periods.closing_seq IS 'the row that fixed what the last close is made of';
 COMMENT ON COLUMN ledger.periods.closed_seq IS 'the row that settled it; null while it is open or closing';
 
+ALTER TABLE ledger.stream_offsets ADD COLUMN end_position bigint, ADD COLUMN seen_at timestamptz;
+COMMENT ON COLUMN ledger.stream_offsets.end_position IS 'where the stream ended when the worker looked; less the position: what waits';
+COMMENT ON COLUMN ledger.stream_offsets.seen_at IS 'when the worker looked';
+
 -- Serves settlements, which ask for days however late these were booked. Blocks of the history are mostly of few days.
 CREATE INDEX ix_postings_day ON ledger.postings USING brin (effective_on);
 CREATE INDEX ix_postings_settled ON ledger.postings (book, effective_on) WHERE code IN ('expiry', 'rollover');

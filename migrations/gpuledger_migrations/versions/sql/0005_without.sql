@@ -6,6 +6,7 @@ DELETE FROM ledger.periods WHERE opened_seq IS NULL;
 ALTER TABLE ledger.periods
     DROP COLUMN state, DROP COLUMN version, DROP COLUMN closing_seq, DROP COLUMN closed_seq,
     ALTER COLUMN opened_seq SET NOT NULL, ALTER COLUMN installed_gpu_ms SET NOT NULL;
+ALTER TABLE ledger.stream_offsets DROP COLUMN end_position, DROP COLUMN seen_at;
 ALTER TABLE ledger.books DROP COLUMN ticked_at;
 ALTER TABLE ledger.segments DROP COLUMN capped_at;
 DROP INDEX ledger.ix_segments_open;
