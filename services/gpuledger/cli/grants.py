@@ -124,7 +124,7 @@ def adjust(
     period: Period,
     cluster: Cluster = None,
     corrects: Annotated[
-        int | None, typer.Option("--corrects", help="The row of the book that is corrected.")
+        int | None, typer.Option("--corrects", min=1, help="The row of the book that is corrected.")
     ] = None,
     key: Key = None,
     dry_run: DryRun = False,

@@ -107,10 +107,8 @@ def check(connection: Reader | Writer, command: Command, *, now_s: int, calendar
             hint="write GPU-hours above zero and within that",
         )
     if isinstance(command, AdjustmentPosted):
-        if not command.reason.strip():
-            raise Refused("an adjustment needs a reason", hint="say why no fact can correct it")
         # Into a closed period it goes as any late movement does: booked in the open one, effective in its own.
-        _require_leaf(connection, command.account)
+        _check_adjustment(connection, command)
         return
     if command.period in store.shut_periods(connection, command.cluster):
         raise Refused(
@@ -141,6 +139,18 @@ def _check_grant(connection: Reader | Writer, command: Granted, calendar: Calend
         kind = "an inner account" if not command.limit else "a leaf"
         raise Refused(
             f"account {command.account!r} has become {kind}", hint="look again and repeat the command"
+        )
+
+
+def _check_adjustment(connection: Reader | Writer, command: AdjustmentPosted) -> None:
+    if not command.reason.strip():
+        raise Refused("an adjustment needs a reason", hint="say why no fact can correct it")
+    _require_leaf(connection, command.account)
+    rows = queries.sequences(connection).get(command.cluster, 0)
+    if command.corrects_seq is not None and not 0 < command.corrects_seq <= rows:
+        raise Refused(
+            f"row {command.corrects_seq} is not in the book {command.cluster}, which has {rows}",
+            hint="name the row that is corrected, or none",
         )
 
 

@@ -1,6 +1,7 @@
-"""``budget grant`` and ``budget transfer``: shown first, booked once per key."""
+"""``budget grant``, ``transfer`` and ``adjust``: shown first, booked once per key."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.fixtures import Ledger
@@ -143,3 +144,80 @@ def test_amounts_that_no_column_holds_are_refused(budgeted: Ledger) -> None:
     assert ran.status == 2
     assert "larger than the ledger can hold" in ran.err
     budgeted.checked_digest()
+
+
+ADJUST = ("budget", "adjust", "org/speech", *WHERE, "--reason", "promised on paper")
+
+
+def adjusted(ledger: Ledger, code: str, amount: str, *options: str) -> dict[str, Any]:
+    """Adjust; the amount stands after ``--``, because it may begin with a minus."""
+    ran = ledger(*ADJUST, "--code", code, *options, "--json", "--", amount)
+    assert ran.status == 0, ran.err
+    document: dict[str, Any] = ran.json
+    return document
+
+
+@pytest.mark.parametrize(
+    ("code", "amount", "shown", "expected"),
+    [
+        ("grant", "2", "2.000", {"granted": "7.000", "available": "7.000"}),
+        ("grant", "-2", "-2.000", {"granted": "3.000", "available": "3.000"}),
+        ("charge", "1.5", "1.500", {"granted": "5.000", "charged": "1.500", "available": "3.500"}),
+        ("credit", "1", "1.000", {"granted": "5.000", "credited": "1.000", "available": "6.000"}),
+        ("unallocated", "1", "1.000", {"granted": "5.000", "unallocated": "1.000", "available": "5.000"}),
+    ],
+)
+def test_an_adjustment_moves_what_the_code_moves(
+    budgeted: Ledger, code: str, amount: str, shown: str, expected: dict[str, str]
+) -> None:
+    heads = budgeted.heads()
+    order = (*ADJUST, "--code", code)
+    dry = budgeted(*order, "--dry-run", "--", amount)
+    assert (dry.status, dry.out) == (0, "1 change not applied\n")
+    assert dry.err == f"~ adjust   org/speech  {code}  alpha 2026-03  {shown} GPU-hours\n"
+    assert budgeted.heads() == heads
+
+    done = adjusted(budgeted, code, amount, "--corrects", "1", "--key", "k")
+    assert done.keys() == {"changes", "applied", "repeated", "seq", "key"}
+    assert (done["applied"], done["repeated"], done["key"]) == (True, False, "k")
+    again = adjusted(budgeted, code, amount, "--corrects", "1", "--key", "k")
+    assert again == {**done, "repeated": True}
+    found = budgeted.done("balance", "org/speech", *WHERE)
+    names = ("granted", "charged", "credited", "available", "unallocated")
+    amounts = {name: found[f"{name}_gpu_hours"] for name in names}
+    assert {name: hours for name, hours in amounts.items() if hours != "0.000"} == expected
+    budgeted.checked_digest()
+
+
+def test_an_adjusted_grant_is_not_given_again_by_the_file(budgeted: Ledger, tmp_path: Path) -> None:
+    adjusted(budgeted, "grant", "-2")
+    path = tmp_path / "budget.yaml"
+    assert budgeted.done("budget", "apply", path, "--from", "2026-03-01")["changes"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        (["--code", "grant", "--", "0"], 2, "not above zero"),
+        (["--code", "grant", "--", "--2"], 2, "not above zero"),
+        (["--code", "hold", "1"], 2, "'hold' is not one of"),
+        (["1"], 2, "--code"),
+        (["--code", "grant", "--reason", " ", "1"], 2, "an adjustment needs a reason"),
+        (["--code", "grant", "--corrects", "0", "1"], 2, "--corrects"),
+        (["--code", "grant", "--corrects", "99", "1"], 2, "row 99 is not in the book alpha, which has 5"),
+    ],
+)
+def test_an_adjustment_that_cannot_be_is_refused(
+    budgeted: Ledger, arguments: list[str], status: int, expected: str
+) -> None:
+    heads = budgeted.heads()
+    ran = budgeted(*ADJUST, *arguments)
+    assert (ran.status, ran.out) == (status, "")
+    assert expected in ran.err
+    assert budgeted.heads() == heads
+
+
+def test_inner_accounts_have_no_balance_to_adjust(budgeted: Ledger) -> None:
+    ran = budgeted("budget", "adjust", "org", "1", *WHERE, "--code", "grant", "--reason", "r")
+    assert ran.status == 2
+    assert "is an inner node" in ran.err
