@@ -187,3 +187,26 @@ def test_a_limit_is_counted_apart_from_what_the_account_got_as_a_leaf(ledger: Le
     apply(f"accounts: {{org/vision/child: {{share: 1, grants: [{grant % 100}]}}}}")
     child = ledger.done("balance", "org/vision/child", "--cluster", "alpha", "--period", "2026-03")
     assert (child["available_gpu_hours"], child["binding_account"]) == ("9.000", "org/vision")
+
+
+def test_overdraft_is_set_once_and_left_alone_where_it_is_not_named(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+
+    def apply(text: str, *options: str) -> list[str]:
+        path.write_text(text)
+        changes: list[str] = ledger.done("budget", "apply", path, "--from", "2026-03-01", *options)["changes"]
+        return changes
+
+    hard = "accounts: {org: {overdraft: hard}, org/vision: {overdraft: hard}, org/speech: {overdraft: soft}}"
+    shown = apply(hard, "--dry-run")
+    assert [line for line in shown if "overdraft" in line] == [
+        "~ overdraft org  soft -> hard",
+        "~ overdraft org/vision  soft -> hard",
+    ]
+    assert apply(hard) == shown
+    heads = ledger.heads()
+    assert apply(hard) == []
+    assert apply("accounts: {org: {}, org/vision: {share: 1}}") == []
+    assert ledger.heads() == heads
+    assert apply("accounts: {org/vision: {overdraft: soft}}") == ["~ overdraft org/vision  hard -> soft"]
+    ledger.checked_digest()
