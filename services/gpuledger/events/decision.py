@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gpuledger.events.fields import Count, Instant, Name, Positive
+from gpuledger.events.fields import Count, Instant, Name
 from gpuledger.events.workload import WorkloadClass, WorkloadFact
 
 
@@ -19,10 +19,11 @@ class DecisionMade(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
         gpu_model: The model that was asked for; it gives the hold its weight.
         expires_at: A start at or after this finds no hold any more.
         extends_from: The hold is the next slice of a run that goes on: it begins here, not at the start.
+        seen_seq: The newest row of the book that it was made under; of two decisions in one second the later counts.
         org_seq: The row of ``~org`` that shares and overdraft rules were read under.
     """
 
-    attempt: Positive
+    attempt: Count
     klass: WorkloadClass = msgspec.field(name="class")
     account: Name
     gpus_milli: Count
@@ -31,6 +32,7 @@ class DecisionMade(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     gpu_model: str | None = None
     expires_at: Instant | None = None
     extends_from: Instant | None = None
+    seen_seq: Count = 0
     org_seq: Count = 0
 
     def __post_init__(self) -> None:

@@ -5,14 +5,17 @@ attempts never spend the same GPU-time. Nothing is refused: what is not funded r
 preemptible from the outset (DESIGN section 8, the contract).
 """
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from gpuledger.database.engine import Writer
 from gpuledger.events import workload as workload_events
+from gpuledger.events.closing import LedgerTicked
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK, make
+from gpuledger.events.registry import Fact
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
@@ -20,12 +23,18 @@ from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger import periods, queries, store
 from gpuledger.ledger.append import append
-from gpuledger.ledger.balances import BalanceQuery, room
+from gpuledger.ledger.balances import Rooms
+from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known, winner
+from gpuledger.ledger.holds import newest
 from gpuledger.ledger.rates import UNWEIGHTED, Rates
 from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S, derive
+from gpuledger.ledger.stops import Stop, why
 
 SOURCE = "gpuledger/admission"
+
+SLICE_S = 900
+"""What is set aside at a time beyond protection: 15 minutes, the base bucket."""
 
 HOLD_EXPIRY_S = 900
 """A start that has not come within 15 minutes finds no hold any more: nobody keeps GPU-time by asking."""
@@ -87,22 +96,35 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
         Refused: When the workload runs already, or is over.
     """
     queries.require_cluster(writer, cluster)
-    head = store.lock_book(writer, cluster)
+    store.lock_book(writer, cluster)
     known = [fact for _, fact in store.facts_of(writer, cluster, [workload])]
     now_s = seconds(clock.now())
     asked = _asked(cluster, workload, known)
-    standing = _standing(known, asked.attempt, now_s)
+    standing = _standing(known, asked, now_s)
     if standing is not None:
         seq = store.sequence_of(writer, cluster, standing.digest)
         assert isinstance(standing.data, DecisionMade)  # noqa: S101 - narrows the type
         return Admission(standing.data, seq, repeated=True)
+    catch_up(writer, cluster, now_s, clock=clock, calendar=calendar)
     decision = _decide(writer, cluster, workload, asked, now_s, calendar)
     event, _ = make(
-        id=f"{workload}/{asked.attempt}/{head.last_seq}", source=SOURCE, at_s=now_s, data=decision
+        id=f"{workload}/{asked.attempt}/{decision.seen_seq}", source=SOURCE, at_s=now_s, data=decision
     )
     appended = append(writer, cluster, [event], clock=clock, calendar=calendar)
     assert appended.head is not None  # noqa: S101 - a new row moved it
     return Admission(decision, appended.head.last_seq, repeated=False)
+
+
+def catch_up(writer: Writer, cluster: str, now_s: int, *, clock: Clock, calendar: Calendar) -> None:
+    """Tick when a lot has lapsed since the newest tick: what is left of it is no longer there to be promised."""
+    ticked_s = store.lock_book(writer, cluster).ticked_s
+    row = driver(writer).execute(
+        "SELECT 1 FROM ledger.lots WHERE book = %s AND expires_on > %s AND expires_on <= %s LIMIT 1",
+        (cluster, dt.date.min if ticked_s is None else calendar.day_of(ticked_s), calendar.day_of(now_s)),
+    ).fetchone()  # fmt: skip
+    if row is not None:
+        tick, _ = make(id=f"lapse/{now_s}", source=SOURCE, at_s=now_s, data=LedgerTicked(cluster=cluster))
+        append(writer, cluster, [tick], clock=clock, calendar=calendar)
 
 
 def _asked(cluster: str, workload: str, known: Sequence[Known]) -> _Asked:
@@ -139,9 +161,10 @@ def _asked(cluster: str, workload: str, known: Sequence[Known]) -> _Asked:
 def _used_s(known: Sequence[Known], minimum_s: int) -> int:
     """Return the protection that runs since the last preemption used up.
 
-    What the user requeued goes on with what was left; a run that the system preempted starts afresh.
+    What the user requeued goes on with what was left; a run that the system preempted, or whose host failed, starts
+    afresh.
     """
-    preempted = {k.data.run for k in known if isinstance(k.data, workload_events.Preempted)}
+    preempted = {k.data.run for k in known if _is_by_the_system(k.data)}
     used = 0
     for segment in sorted(derive(known).segments, key=lambda s: s.from_s):
         if segment.run in preempted:
@@ -151,14 +174,22 @@ def _used_s(known: Sequence[Known], minimum_s: int) -> int:
     return min(used, minimum_s)
 
 
-def _standing(known: Sequence[Known], attempt: int, now_s: int) -> Known | None:
-    """Return the decision about the attempt that has not expired."""
-    return winner(
+def _is_by_the_system(fact: Fact) -> TypeGuard[workload_events.Stopped]:
+    return isinstance(fact, workload_events.Preempted) or (
+        isinstance(fact, workload_events.Requeued) and why(fact.reason) is Stop.NODE_FAILURE
+    )
+
+
+def _standing(known: Sequence[Known], asked: _Asked, now_s: int) -> Known | None:
+    """Return the decision about the attempt that has not expired; one about another submission does not count."""
+    return newest(
         [
             k
             for k in known
             if isinstance(k.data, DecisionMade)
-            and k.data.attempt == attempt
+            and k.data.attempt == asked.attempt
+            and (k.data.account, k.data.gpus_milli, k.data.gpu_model)
+            == (asked.account, asked.gpus_milli, asked.gpu_model)
             and k.data.extends_from is None
             and (k.data.expires_at is None or seconds(k.data.expires_at) > now_s)
         ]
@@ -168,9 +199,11 @@ def _standing(known: Sequence[Known], attempt: int, now_s: int) -> Known | None:
 def _decide(
     writer: Writer, cluster: str, workload: str, asked: _Asked, now_s: int, calendar: Calendar
 ) -> DecisionMade:
-    hold_gpu_ms = asked.gpus_milli * asked.protection_s
-    reason = _unfunded(writer, cluster, asked, now_s, calendar)
-    held = 0 if reason else hold_gpu_ms
+    # Where nothing is left of the protection, a hard account still needs its next slice.
+    is_hard = bool(queries.hard_accounts(writer, instant(now_s)) & set(lineage(asked.account)))
+    hold_s = asked.protection_s or (SLICE_S if is_hard else 0)
+    reason = _unfunded(writer, cluster, asked, (now_s, now_s + hold_s), calendar)
+    held = 0 if reason else asked.gpus_milli * hold_s
     return DecisionMade(
         cluster=cluster,
         workload=workload,
@@ -182,48 +215,62 @@ def _decide(
         hold_gpu_ms=held,
         expires_at=instant(now_s + HOLD_EXPIRY_S),
         reason=reason or f"{asked.account} is funded: {gpu_hours(held)} GPU-hours are set aside",
+        seen_seq=store.lock_book(writer, cluster).last_seq,
         org_seq=queries.sequences(writer).get(ORG_BOOK, 0),
     )
 
 
-def _unfunded(writer: Writer, cluster: str, asked: _Asked, now_s: int, calendar: Calendar) -> str | None:
+def _unfunded(
+    writer: Writer, cluster: str, asked: _Asked, span: tuple[int, int], calendar: Calendar
+) -> str | None:
     """Return why the attempt is not funded, or None when it is (DESIGN section 2, *funded*)."""
     if asked.minimum_runtime_s == 0:
         return "minimum runtime 0 asks to run unallocated"
-    shares = queries.shares_at(writer, instant(now_s))
+    shares = queries.shares_at(writer, instant(span[0]))
     if unshared := [node for node in lineage(asked.account) if shares.get(node) == 0]:
         return f"{unshared[0]} has share 0, so nothing below it is funded"
-    span = (now_s, now_s + asked.protection_s)
     need = Need(asked.account, asked.gpus_milli, asked.gpu_model, span)
-    return shortfall(writer, cluster, need, now_s=now_s, calendar=calendar)
+    return Purse(writer, cluster, span[0], calendar).shortfall(need)
 
 
-def shortfall(writer: Writer, cluster: str, need: Need, *, now_s: int, calendar: Calendar) -> str | None:
-    """Return why a hard account, or one below a hard account, cannot pay for a span of time; None when it can.
-
-    Each period that the span touches must have room for its part; one that is not open yet has what its opening
-    would grant.
+class Purse:
+    """What is left to promise to hard accounts, and those below them, while several ask one after the other.
 
     Args:
         writer: The transaction that holds the book's lock.
         cluster: The cluster.
-        need: What is to be set aside.
         now_s: The present.
         calendar: The organisation's days.
     """
-    hard = queries.hard_accounts(writer, instant(now_s)) & set(lineage(need.account))
-    if not hard:
+
+    def __init__(self, writer: Writer, cluster: str, now_s: int, calendar: Calendar) -> None:
+        self._writer, self._cluster, self._calendar = writer, cluster, calendar
+        self._hard = queries.hard_accounts(writer, instant(now_s))
+        self._card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)
+        self._rooms = Rooms(writer, cluster, now_s, calendar)
+
+    def shortfall(self, need: Need) -> str | None:
+        """Take what a hold needs, or return why it cannot be paid for.
+
+        Each period that the span touches must have room for its part; one that is not open yet has what its opening
+        would grant. Nothing is taken when any part is lacking.
+        """
+        hard = self._hard & set(lineage(need.account))
+        if not hard:
+            return None
+        parts = _by_period(need, self._card, self._calendar)
+        for period, weighted in parts.items():
+            to_come = _to_come(self._writer, self._cluster, period, need.account, self._calendar)
+            found = self._rooms.left(need.account, period, hard, to_come)
+            left = found.available_gpu_ms
+            if weighted and left * WEIGHT_ONE < weighted:
+                return (
+                    f"{found.account} is hard and has {gpu_hours(left)} GPU-hours left in {period};"
+                    f" {gpu_hours(-(-weighted // WEIGHT_ONE))} are needed"
+                )
+        for period, weighted in parts.items():
+            self._rooms.take(need.account, period, -(-weighted // WEIGHT_ONE))
         return None
-    card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)
-    for period, weighted in _by_period(need, card, calendar).items():
-        found = room(writer, need.account, BalanceQuery(cluster, period), now_s, calendar, hard)
-        left = found.available_gpu_ms + _to_come(writer, cluster, period, need.account, calendar)
-        if left * WEIGHT_ONE < weighted:
-            return (
-                f"{found.account} is hard and has {gpu_hours(left)} GPU-hours left in {period};"
-                f" {gpu_hours(-(-weighted // WEIGHT_ONE))} are needed"
-            )
-    return None
 
 
 def _to_come(writer: Writer, cluster: str, period: str, account: str, calendar: Calendar) -> int:

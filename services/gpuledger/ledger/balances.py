@@ -220,33 +220,51 @@ def balance(
     return _bound(whole, found.caps, found.spent)
 
 
-def room(
-    reader: Reader | Writer,
-    account: str,
-    query: BalanceQuery,
-    now_s: int,
-    default: Calendar | None,
-    hard: Collection[str],
-) -> Binding:
-    """Return what a leaf may still spend where only hard accounts, and what is above them, bind.
+class Rooms:
+    """What hard accounts of a cluster may still spend, while parts of it are promised one after the other.
 
     Args:
-        reader: A snapshot, or the transaction that holds the book's lock.
-        account: The leaf.
-        query: Cluster and period.
+        reader: The transaction that holds the book's lock.
+        cluster: The cluster.
         now_s: The present.
         default: The calendar before the organisation has set one.
-        hard: Hard accounts on the leaf's path, itself perhaps; at least one.
     """
-    found = _read(reader, query, now_s, default)
-    place = Limit(query.cluster or "", query.period or "", account)
-    own = next((b.own_available_gpu_ms for b in found.leaves if _place(b) == place), 0)
-    # From the lowest hard account upwards everything binds; what is below it may be overdrawn.
-    lowest = max(hard, key=len)
-    unlimited = sum(found.caps.values()) + abs(own) + 1
-    return binding(
-        own if lowest == account else unlimited, place._replace(account=lowest), found.caps, found.spent
-    )
+
+    def __init__(self, reader: Reader | Writer, cluster: str, now_s: int, default: Calendar | None) -> None:
+        self._reader, self._cluster, self._now_s, self._default = reader, cluster, now_s, default
+        self._found: dict[str, tuple[_Found, dict[str, int]]] = {}
+
+    def left(self, account: str, period: str, hard: Collection[str], to_come: int = 0) -> Binding:
+        """Return what a leaf may still spend in a period where only hard accounts, and what is above them, bind.
+
+        Args:
+            account: The leaf.
+            period: The budget period.
+            hard: Hard accounts on the leaf's path, itself perhaps; at least one.
+            to_come: What the leaf itself will be given besides, in gpu_ms.
+        """
+        found, own_of = self._in(period)
+        own = own_of.get(account, 0) + to_come
+        # From the lowest hard account upwards everything binds; what is below it may be overdrawn.
+        lowest = max(hard, key=len)
+        unlimited = sum(found.caps.values()) + abs(own) + 1
+        place = Limit(self._cluster, period, lowest)
+        return binding(own if lowest == account else unlimited, place, found.caps, found.spent)
+
+    def take(self, account: str, period: str, gpu_ms: int) -> None:
+        """Promise a part to a leaf: neither it nor anything above it has that any more."""
+        found, own_of = self._in(period)
+        own_of[account] = own_of.get(account, 0) - gpu_ms
+        for node in lineage(account):
+            place = Limit(self._cluster, period, node)
+            found.spent[place] = found.spent.get(place, 0) + gpu_ms
+
+    def _in(self, period: str) -> tuple[_Found, dict[str, int]]:
+        if period not in self._found:
+            query = BalanceQuery(self._cluster, period)
+            found = _read(self._reader, query, self._now_s, self._default)
+            self._found[period] = found, {b.account: b.own_available_gpu_ms for b in found.leaves}
+        return self._found[period]
 
 
 def _own(book: str, account: str, period: str, amounts: list[int]) -> Balance:
@@ -254,7 +272,9 @@ def _own(book: str, account: str, period: str, amounts: list[int]) -> Balance:
     granted, transferred, charged, held, credited, expired, unallocated, rolled = (
         a // WEIGHT_ONE for a in amounts
     )
-    available = granted + transferred + credited - expired - charged - held
+    # Exact: what is left is rounded once, however many movements led there.
+    plus, minus = amounts[0] + amounts[1] + amounts[4], amounts[2] + amounts[3] + amounts[5]
+    available = (plus - minus) // WEIGHT_ONE
     return Balance(
         account=account,
         cluster=book,

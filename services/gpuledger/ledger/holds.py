@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gpuledger.events.decision import DecisionMade
 from gpuledger.kernel.clock import seconds
-from gpuledger.ledger.facts import Known, winner
+from gpuledger.ledger.facts import Known, rank
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,14 +55,26 @@ class Span(NamedTuple):
     to_s: int | None
 
 
+SKEW_S = 300
+"""Clocks of schedulers and the ledger may differ by five minutes: a decision so much later than the start counts."""
+
+
 def admitted(decisions: Iterable[Known], started_s: int | None) -> DecisionMade | None:
-    """Return the admission that counts for an attempt: the newest that had not expired when it started."""
-    valid = [known for known in decisions if _is_admission(known, started_s)]
-    counts = winner(valid)
+    """Return the admission that counts for an attempt: the newest before its start that had not expired by then."""
+    counts = newest([known for known in decisions if _is_admission(known, started_s)])
     if counts is None:
         return None
     assert isinstance(counts.data, DecisionMade)  # noqa: S101 - narrows the type
     return counts.data
+
+
+def newest(decisions: Sequence[Known]) -> Known | None:
+    """Return the decision that was made last, or None; decisions are made one after the other."""
+    return max(
+        decisions,
+        key=lambda known: (known.at_s, getattr(known.data, "seen_seq", 0), rank(known)),
+        default=None,
+    )
 
 
 def _is_admission(known: Known, started_s: int | None) -> bool:
@@ -70,46 +82,52 @@ def _is_admission(known: Known, started_s: int | None) -> bool:
     assert isinstance(data, DecisionMade)  # noqa: S101 - the caller sorted facts by type
     if data.extends_from is not None:
         return False
-    return started_s is None or data.expires_at is None or started_s < seconds(data.expires_at)
+    if started_s is None:
+        return True
+    is_in_time = data.expires_at is None or started_s < seconds(data.expires_at)
+    return is_in_time and known.at_s <= started_s + SKEW_S
 
 
 def holds(
-    decisions: Mapping[int, Sequence[Known]], spans: Mapping[int, Span], *, is_over: bool
+    decisions: Mapping[int, Sequence[Known]], spans: Mapping[int, Sequence[Span]], *, is_over: bool
 ) -> tuple[Hold, ...]:
     """Return the windows that are set aside, by attempt and time; windows of one run never overlap.
 
     Args:
         decisions: Attempt -> every decision about it.
-        spans: Attempt -> its run, of those that started.
+        spans: Attempt -> its runs by their start, of those that started. Where several claim one attempt the first
+            was admitted, and a slice belongs to the one that goes on when it begins.
         is_over: Whether the workload ended without another run to come.
     """
     found: list[Hold] = []
     for attempt, known in sorted(decisions.items()):
-        span = spans.get(attempt)
-        if span is not None:
-            found += _drained(known, span)
-        elif not is_over:
+        runs = spans.get(attempt, ())
+        for number, span in enumerate(runs):
+            found += _drained(known, span, runs[number + 1 :], is_first=number == 0)
+        if not runs and not is_over:
             found += _pending(known)
     return tuple(found)
 
 
 def _pending(decisions: Sequence[Known]) -> list[Hold]:
-    counts = winner([known for known in decisions if _is_admission(known, None)])
+    counts = newest([known for known in decisions if _is_admission(known, None)])
     if counts is None:
         return []
     window = _window(counts, counts.at_s)
     return [window] if window.to_s > window.from_s else []
 
 
-def _drained(decisions: Sequence[Known], span: Span) -> list[Hold]:
+def _drained(decisions: Sequence[Known], span: Span, later: Sequence[Span], *, is_first: bool) -> list[Hold]:
     windows = []
-    counts = winner([known for known in decisions if _is_admission(known, span.from_s)])
-    if counts is not None:
+    counts = newest([known for known in decisions if _is_admission(known, span.from_s)])
+    if counts is not None and is_first:
         windows.append(_window(counts, span.from_s))
     for known in decisions:
         data = known.data
         assert isinstance(data, DecisionMade)  # noqa: S101 - the caller sorted facts by type
-        if data.extends_from is not None:
+        if data.extends_from is not None and _is_of(
+            seconds(data.extends_from), span, later, is_first=is_first
+        ):
             windows.append(_window(known, max(seconds(data.extends_from), span.from_s)))
     found: list[Hold] = []
     free_s = span.from_s
@@ -120,6 +138,11 @@ def _drained(decisions: Sequence[Known], span: Span) -> list[Hold]:
             found.append(replace(window, run=span.run, from_s=from_s, to_s=to_s))
             free_s = to_s
     return found
+
+
+def _is_of(from_s: int, span: Span, later: Sequence[Span], *, is_first: bool) -> bool:
+    """Tell whether a slice belongs to a run: the last of its attempt that had started by then, or the first."""
+    return (span.from_s <= from_s or is_first) and not any(run.from_s <= from_s for run in later)
 
 
 def _window(known: Known, from_s: int) -> Hold:

@@ -9,17 +9,16 @@ from typing import NamedTuple
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK, make
-from gpuledger.events.workload import ClassChanged, Started
+from gpuledger.events.workload import ClassChanged, Started, Submitted
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.ledger import queries, store
-from gpuledger.ledger.admission import SOURCE, Need, shortfall
+from gpuledger.ledger.admission import PROTECTION_CAP_S, SLICE_S, SOURCE, Need, Purse, catch_up
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
-
-SLICE_S = 900
-"""What is set aside at a time beyond protection: 15 minutes, the base bucket."""
+from gpuledger.ledger.facts import Known, winner
+from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S
 
 OVER_BUDGET = "over-budget"
 """Why a run became unallocated."""
@@ -41,6 +40,7 @@ class _Due(NamedTuple):
     account: str
     gpus_milli: int
     gpu_model: str | None
+    from_s: int
 
 
 def land(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar, slice_s: int = SLICE_S) -> Landed:
@@ -58,10 +58,11 @@ def land(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar, slic
     if not _due(writer, cluster, now_s):
         return result
     store.lock_book(writer, cluster)
+    catch_up(writer, cluster, now_s, clock=clock, calendar=calendar)
+    purse, events = Purse(writer, cluster, now_s, calendar), []
     for run in _due(writer, cluster, now_s):
         need = Need(run.account, run.gpus_milli, run.gpu_model, (now_s, now_s + slice_s))
-        lacking = shortfall(writer, cluster, need, now_s=now_s, calendar=calendar)
-        if lacking is None:
+        if purse.shortfall(need) is None:
             fact: DecisionMade | ClassChanged = _slice(writer, cluster, run, now_s, slice_s)
             result.extended.append(f"{run.workload}/{run.run}")
         else:
@@ -69,8 +70,8 @@ def land(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar, slic
                 cluster=cluster, workload=run.workload, run=run.run, klass="unallocated", reason=OVER_BUDGET
             )
             result.landed.append(f"{run.workload}/{run.run}")
-        event, _ = make(id=f"{run.workload}/{run.run}/{now_s}", source=SOURCE, at_s=now_s, data=fact)
-        append(writer, cluster, [event], clock=clock, calendar=calendar)
+        events.append(make(id=f"{run.workload}/{run.run}/{now_s}", source=SOURCE, at_s=now_s, data=fact)[0])
+    append(writer, cluster, events, clock=clock, calendar=calendar)
     return result
 
 
@@ -78,7 +79,7 @@ def _slice(writer: Writer, cluster: str, run: _Due, now_s: int, slice_s: int) ->
     return DecisionMade(
         cluster=cluster,
         workload=run.workload,
-        attempt=run.attempt or _attempt(writer, cluster, run),
+        attempt=_attempt(writer, cluster, run) if run.attempt is None else run.attempt,
         klass="allocated",
         account=run.account,
         gpus_milli=run.gpus_milli,
@@ -105,7 +106,9 @@ def _due(connection: Reader | Writer, cluster: str, now_s: int) -> list[_Due]:
         return []
     rows = driver(connection).execute(
         """
-        SELECT s.workload, s.run, h.attempt, s.account, s.gpus_milli, s.gpu_model
+        SELECT s.workload, s.run, h.attempt, s.account, s.gpus_milli, s.gpu_model,
+               (SELECT extract(epoch FROM min(f.from_at))::bigint FROM ledger.segments AS f
+                WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run AND f.until_seq IS NULL)
         FROM ledger.segments AS s
         LEFT JOIN LATERAL (SELECT attempt, max(to_at) AS held_until FROM ledger.holds AS h
                            WHERE h.book = s.book AND h.workload = s.workload AND h.run = s.run
@@ -117,4 +120,21 @@ def _due(connection: Reader | Writer, cluster: str, now_s: int) -> list[_Due]:
         """,
         {"book": cluster, "now": now_s},
     )
-    return [due for row in rows if hard & set(lineage((due := _Due(*row)).account))]
+    found = [due for row in rows.fetchall() if hard & set(lineage((due := _Due(*row)).account))]
+    unadmitted = {due.workload for due in found if due.attempt is None}
+    minimum_s = _minimum_runtimes(connection, cluster, sorted(unadmitted))
+    return [due for due in found if due.attempt is not None or due.from_s + minimum_s[due.workload] <= now_s]
+
+
+def _minimum_runtimes(connection: Reader | Writer, cluster: str, workloads: list[str]) -> dict[str, int]:
+    """Return how long runs that nobody admitted are protected: for what they asked, as the contract says."""
+    submitted: dict[str, list[Known]] = {workload: [] for workload in workloads}
+    for workload, known in store.facts_of(connection, cluster, workloads):
+        if isinstance(known.data, Submitted):
+            submitted[workload].append(known)
+    found = {}
+    for workload, candidates in submitted.items():
+        asked = winner(candidates)
+        minimum_s = getattr(asked.data, "minimum_runtime_s", None) if asked else None
+        found[workload] = min(DEFAULT_MINIMUM_RUNTIME_S if minimum_s is None else minimum_s, PROTECTION_CAP_S)
+    return found

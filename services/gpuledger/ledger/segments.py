@@ -193,11 +193,9 @@ class Unfolding:
         )
 
     def _holds(self, runs: Sequence[_Run]) -> tuple[Hold, ...]:
-        spans: dict[int, Span] = {}
-        for (
-            run
-        ) in runs:  # of two runs that call themselves one attempt the first is the one that was admitted
-            spans.setdefault(run.attempt, Span(run.name, run.started.at_s, run.end_s))
+        spans: dict[int, list[Span]] = {}
+        for run in runs:
+            spans.setdefault(run.attempt, []).append(Span(run.name, run.started.at_s, run.end_s))
         return holds(self._decisions, spans, is_over=bool(self._over))
 
 
@@ -243,7 +241,10 @@ def _segments(
     assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; _run chose it
     assert asked is None or isinstance(asked, events.Submitted)  # noqa: S101
     end_s = stop.at_s if stop else None
-    limit_s = asked.time_limit_s if asked and end_s is None else None
+    limit_s = asked.time_limit_s if asked else None
+    is_estimated = bool(stop and getattr(stop.data, "estimated", False))
+    if is_estimated and limit_s and end_s is not None:  # the limit may be told after the estimate
+        end_s = min(end_s, started.at_s + limit_s)
     current = Segment(
         workload=start.workload,
         run=start.run,
@@ -255,8 +256,8 @@ def _segments(
         gpus_milli=start.gpus_milli,
         gpu_model=start.gpu_model or (asked.gpu_model if asked else None),
         hosts=tuple(sorted(start.hosts)),
-        estimated=bool(stop and getattr(stop.data, "estimated", False)),
-        capped_s=started.at_s + limit_s if limit_s else None,
+        estimated=is_estimated,
+        capped_s=started.at_s + limit_s if limit_s and end_s is None else None,
     )
     pieces: list[Segment] = []
     for change in changes:

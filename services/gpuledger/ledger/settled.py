@@ -171,15 +171,17 @@ def uses(
 
 
 def posted(
-    connection: Reader | Writer, book: Settled, starts: Mapping[str, str]
+    connection: Reader | Writer, book: Settled, starts: Mapping[str, str], booked_in: str | None = None
 ) -> dict[str, dict[Key, Posted]]:
     """Return account -> the expiry and rollover that stand, from its start on."""
     first_day, _ = book.calendar.days_of(min(starts.values()))
     rows = driver(connection).execute(
         f"SELECT account, code, from_pot, effective_on, sum(signed)::bigint, max(seq) FROM ({SIGNED}"
-        " WHERE book = %s AND code IN ('expiry', 'rollover') AND effective_on >= %s) AS own"
+        " WHERE book = %s AND code IN ('expiry', 'rollover') AND effective_on >= %s"
+        # What rolls over is booked in two periods, from the first into the second.
+        " AND (%s::text IS NULL OR least(debit_period, credit_period) = %s)) AS own"
         " WHERE account = ANY(%s) GROUP BY account, code, from_pot, effective_on",
-        (book.name, first_day, list(starts)),
+        (book.name, first_day, booked_in, booked_in, list(starts)),
     )
     found: dict[str, dict[Key, Posted]] = {}
     for account, code, pot, day, amount, seq in rows:

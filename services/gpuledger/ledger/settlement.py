@@ -103,7 +103,7 @@ def _seal(
     alone = book._replace(closed=frozenset({fact.period}), last_lapse={})
     starts = dict.fromkeys(accounts, fact.period)
     want, _ = _arithmetic(writer, alone, starts, booked_in=fact.period, upto_seq=row[0])
-    return _differences(writer, alone, booking, starts, want, ())
+    return _differences(writer, alone, booking, starts, want, (), booked_in=fact.period)
 
 
 def _restate(
@@ -187,11 +187,13 @@ def _differences(
     starts: Mapping[str, str],
     want: Mapping[str, Mapping[Key, int]],
     sealed: Sequence[Posting],
+    *,
+    booked_in: str | None = None,
 ) -> list[Posting]:
     """Return what is to be posted; ``sealed`` is what this batch posts already."""
     if not starts:
         return []
-    have = settled.posted(connection, book, starts)
+    have = settled.posted(connection, book, starts, booked_in)
     for posting in sealed:
         _add(have, posting)
     return [

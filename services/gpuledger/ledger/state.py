@@ -135,10 +135,12 @@ def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
                -- A run is as old as its first segment: a resize or a change of class does not begin it anew.
                (SELECT extract(epoch FROM min(f.from_at))::bigint FROM ledger.segments AS f
                 WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run AND f.until_seq IS NULL),
-               -- Later windows are slices beyond protection.
+               -- Protection is the window that begins with the run; others are slices beyond it.
                (SELECT extract(epoch FROM h.to_at)::bigint FROM ledger.holds AS h
                 WHERE h.book = s.book AND h.workload = s.workload AND h.run = s.run AND h.until_seq IS NULL
-                ORDER BY h.from_at LIMIT 1)
+                  AND h.from_at = (SELECT min(f.from_at) FROM ledger.segments AS f
+                                   WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run
+                                     AND f.until_seq IS NULL))
         FROM ledger.segments AS s
         WHERE book = %(book)s AND until_seq IS NULL
           AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))

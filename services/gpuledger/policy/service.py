@@ -18,8 +18,9 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger import outbox, queries, state
+from gpuledger.ledger.admission import SLICE_S
 from gpuledger.ledger.append import append
-from gpuledger.ledger.landing import SLICE_S, land
+from gpuledger.ledger.landing import land
 from gpuledger.ledger.periods import ABSENT_SHARE, members
 from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.policy.cycle import (

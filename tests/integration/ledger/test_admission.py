@@ -23,6 +23,7 @@ from tests.integration.ledger.books import (
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.events.budget import AccountCreated, OverdraftSet, ShareSet
+from gpuledger.events.decision import DecisionMade
 from gpuledger.events.workload import Preempted, Requeued, Resized
 from gpuledger.kernel.clock import FixedClock, seconds
 from gpuledger.kernel.errors import NotFound, Refused
@@ -243,3 +244,59 @@ def test_what_was_not_submitted_runs_or_is_over_is_refused(funded: Ledger) -> No
     funded.append(told(NOW_S + 60, ended()))
     with pytest.raises(Refused, match="is over"):
         ask(funded)
+
+
+def test_a_changed_submission_is_decided_anew(funded: Ledger) -> None:
+    first = ask(funded)
+    funded.append(told(NOW_S + 1, submitted(minimum_runtime_s=HOUR, gpus_milli=16_000)))
+    again = ask(funded)
+    assert (again.repeated, again.decision.hold_gpu_ms) == (False, 16 * GPU_HOUR)
+    assert again.seq != first.seq
+    assert standing(funded, NOW_S + 1) == (16, 0, 84)
+
+
+def test_protection_starts_afresh_when_the_host_failed(funded: Ledger) -> None:
+    ask(funded)
+    requeued = Requeued(cluster=CLUSTER, workload="w1", run="r1", reason="NODE_FAIL")
+    funded.append(told(NOW_S, started()), told(NOW_S + HOUR // 2, requeued))
+    later(funded, HOUR // 2)
+    assert ask(funded).decision.hold_gpu_ms == 8 * GPU_HOUR
+
+
+def test_used_up_protection_of_a_hard_account_still_needs_a_slice(funded: Ledger) -> None:
+    ask(funded)
+    requeued = Requeued(cluster=CLUSTER, workload="w1", run="r1", reason="user")
+    funded.append(told(NOW_S, started()), told(NOW_S + HOUR, requeued))
+    later(funded, HOUR)
+    hard(funded)
+    assert ask(funded).decision.hold_gpu_ms == 2 * GPU_HOUR
+
+
+def test_the_limit_above_binds_in_a_period_that_is_still_to_open(ledger: Ledger) -> None:
+    order(ledger, *(AccountCreated(account=name) for name in ("org", "org/vision")))
+    hard(ledger, "org")
+    limit = msgspec.structs.replace(granted("org", PERIOD, 5 * GPU_HOUR), limit=True)
+    ledger.append(
+        told(0, registered("h1", 8)), told(0, limit), told(NOW_S, submitted(minimum_runtime_s=HOUR))
+    )
+    assert "org is hard and has 5.000 GPU-hours left" in ask(ledger).decision.reason
+
+
+def test_a_lot_that_lapsed_since_the_tick_is_not_promised(ledger: Ledger) -> None:
+    order(ledger, *(AccountCreated(account=name) for name in ("org", "org/vision")))
+    hard(ledger)
+    lapsing = msgspec.structs.replace(
+        granted("org/vision", PERIOD, 100 * GPU_HOUR), expires_at=NOON.replace(hour=0)
+    )
+    ledger.append(told(0, lapsing), told(NOW_S, submitted(minimum_runtime_s=HOUR)))
+    assert ask(ledger).decision.klass == "unallocated"
+    assert is_sound(ledger)
+
+
+def test_a_decision_long_after_the_start_does_not_decide_it(funded: Ledger) -> None:
+    late = DecisionMade(
+        cluster=CLUSTER, workload="w1", attempt=1, klass="unallocated", account="org/vision", gpus_milli=8000,
+        hold_gpu_ms=0, reason="late",
+    )  # fmt: skip
+    funded.append(told(NOW_S, started()), told(NOW_S + 301, late))
+    assert funded.rows("SELECT class FROM ledger.segments WHERE until_seq IS NULL") == [("allocated",)]

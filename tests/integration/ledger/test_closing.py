@@ -167,6 +167,16 @@ def test_a_reopened_period_takes_bookings_and_closes_as_another_version(funded: 
     assert is_sound(funded)
 
 
+def test_what_came_late_before_a_reopening_leaves_the_second_statement_whole(funded: Ledger) -> None:
+    close(funded)
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + HOUR, "late"))
+    reopen(funded)
+    close(funded)
+    assert stands(funded, NOVEMBER) == {"granted": 100, "expired": 100}
+    assert stands(funded, NOVEMBER, as_known=True) == {"granted": 100, "charged": 8, "expired": 92}
+    assert is_sound(funded)
+
+
 def test_of_many_closers_one_closes_and_all_get_one_answer(funded: Ledger) -> None:
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: close(funded), range(8)))

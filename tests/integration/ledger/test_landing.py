@@ -9,6 +9,7 @@ from tests.integration.ledger.books import (
     HOUR,
     NOON,
     Ledger,
+    ended,
     granted,
     started,
     submitted,
@@ -69,7 +70,17 @@ def test_a_look_that_comes_late_overshoots_by_the_time_between(running: Ledger) 
 
 def test_a_run_that_nobody_admitted_lands_too(running: Ledger) -> None:
     running.append(told(NOW_S, submitted("w2")), told(NOW_S, started("w2", gpus_milli=64_000)))
-    assert look(running, 0) == ([], ["w2/r1"])
+    assert look(running, HOUR - 1) == ([], [])
+    assert "w2/r1" in look(running, HOUR).landed
+
+
+def test_the_run_that_goes_on_gets_the_slice_of_an_attempt_that_two_runs_claim(running: Ledger) -> None:
+    running.append(told(0, granted("org/vision", PERIOD, 100 * GPU_HOUR)))
+    ended_s = NOW_S + HOUR - 100
+    running.append(told(ended_s, ended()), told(ended_s, started(run="r2")))
+    assert look(running, 2 * HOUR).extended == ["w1/r2"]
+    assert look(running, 2 * HOUR + 1) == ([], [])
+    assert is_sound(running)
 
 
 def test_a_soft_accounts_run_is_left_alone(ledger: Ledger) -> None:

@@ -1,6 +1,7 @@
 """What must be held and charged, walked minute by minute from the words of the design. Shares no code with the product.
 
-- an admission counts for a start that comes before it expires; of several the newest; its class is the run's;
+- an admission counts for a start that comes before it expires, and not five minutes before it; of several the newest;
+  its class is the run's;
 - it sets aside the run's GPUs for its time from the start on, a later slice from where it begins; nothing twice;
 - what is allocated within such a time is paid out of the hold, what is allocated beyond it out of the budget;
 - a run that goes on is charged up to the tick, and holds what is left of the time that was set aside;
@@ -74,7 +75,7 @@ def _admission(world: World, attempt: int, start: int | None) -> Decision | None
         for d in world.decisions
         if d.attempt == attempt
         and d.extends is None
-        and (start is None or d.expires is None or start < d.expires)
+        and (start is None or ((d.expires is None or start < d.expires) and d.at <= start + 5))
     )
     return max(valid, key=lambda d: d.at, default=None)
 

@@ -110,6 +110,9 @@ def live(
     )
     left = list(told)
     randomness.shuffle(left)
+    # Grants are commands: their order is that of the book, and lots are consumed by it (law 3).
+    grants = iter([event for event in told if event.name == "budget.granted"])
+    left = [next(grants) if event.name == "budget.granted" else event for event in left]
     ticks = sorted(randomness.sample(range(DAYS), 2))
     while left or closed < world.closed:
         turn = randomness.random()

@@ -49,7 +49,7 @@ def test_it_says_for_how_long_the_gpus_are_set_aside(gpus_milli: int, hold_gpu_m
         ({"class": "unallocated"}, "nothing is set aside for an unallocated run"),
         ({"hold_gpu_ms": -8000}, "hold_gpu_ms"),
         ({"class": "funded"}, "class"),
-        ({"attempt": 0}, "attempt"),
+        ({"attempt": -1}, "attempt"),
         ({"account": ""}, "account"),
         ({"expires_at": "2026-12-01T12:15:00"}, "expires_at"),
     ],
