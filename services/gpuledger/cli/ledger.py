@@ -195,9 +195,9 @@ def retry(as_json: Json = False) -> None:
 
 
 def _read_again(item: "Stored") -> "list[Event]":
+    from gpuledger.ingest.acceptance import understood
     from gpuledger.ingest.dead_letters import IMPORT_STREAM
     from gpuledger.ingest.importer import retry_events
-    from gpuledger.ingest.worker import understood
     from gpuledger.sources.registry import source
 
     if item.letter.stream.startswith(IMPORT_STREAM):

@@ -9,20 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Writer, reading, writing
-from gpuledger.events.budget import Granted, PolicyChanged, Transferred
-from gpuledger.events.envelope import ORG_BOOK, Event, decode
-from gpuledger.events.own import OWN
-from gpuledger.events.registry import Fact
-from gpuledger.events.telemetry import Sampled
-from gpuledger.ingest import offsets, telemetry
+from gpuledger.events.envelope import Event
+from gpuledger.ingest import offsets
+from gpuledger.ingest.acceptance import understood
 from gpuledger.ingest.dead_letters import DeadLetter, put
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.offsets import Claim
-from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
-from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.kernel.errors import BadRecord
 from gpuledger.ledger import queries
-from gpuledger.ledger.lots import PRIORITY_MAX, written
 from gpuledger.ledger.sealing import HOUR_S
 from gpuledger.streams.protocol import Broker, Record, Subscriber
 from gpuledger.streams.topics import SCHEDULER_EVENTS, Topic
@@ -179,45 +174,3 @@ def read(records: Sequence[Record]) -> tuple[list[Event], list[DeadLetter]]:
                 )
             )
     return events, letters
-
-
-def understood(value: bytes) -> Event:
-    """Read one event and check what its type alone cannot.
-
-    Raises:
-        BadRecord: When it cannot be read, holds an impossible value, or is what the ledger writes itself.
-    """
-    event = decode(value)
-    if (command := OWN.get(type(event.data))) is not None:
-        raise BadRecord(
-            f"type: {event.name} is written by the ledger itself, and is not taken from a stream",
-            code="own-type",
-            hint=f"gpuledger {command} has it written",
-        )
-    if getattr(event.data, "cluster", None) == ORG_BOOK:
-        raise BadRecord(
-            f"cluster: {ORG_BOOK!r} is the organisation's book, no cluster",
-            code="reserved-name",
-            hint="name the cluster otherwise",
-        )
-    if isinstance(event.data, Sampled):
-        telemetry.check(event.data)
-    _check_order(event.data)
-    return event
-
-
-def _check_order(fact: Fact) -> None:
-    """Refuse an order that no book could be settled with; commands and files check theirs before it is given."""
-    if isinstance(fact, Granted) and abs(fact.priority or 0) > PRIORITY_MAX:
-        raise BadRecord(f"priority: {fact.priority} is out of all bounds", code="bad-field")
-    try:
-        match fact:
-            case Granted():
-                Calendar().period_bounds_s(fact.period)
-                written(fact.rollover)
-            case Transferred():
-                Calendar().period_bounds_s(fact.period)
-            case PolicyChanged(policy="organisation"):
-                Calendar(fact.timezone or "")
-    except Refused as error:
-        raise BadRecord(error.message, code="bad-field", hint=error.hint) from error

@@ -2,25 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
-import typer
 
-from gpuledger.cli.app import app
-from gpuledger.events.budget import Granted, PolicyChanged, Transferred
-from gpuledger.events.envelope import Event, key_of, make
+from gpuledger.events.envelope import Event, make
 from gpuledger.events.host import Registered
 from gpuledger.events.own import OWN
-from gpuledger.events.registry import Fact, name_of, names
+from gpuledger.events.registry import Fact, name_of
 from gpuledger.events.workload import Ended, Started, Submitted
 from gpuledger.ingest import worker as module
 from gpuledger.ingest.intake import Intake
-from gpuledger.ingest.worker import Progress, Worker, read, understood
+from gpuledger.ingest.worker import Progress, Worker, read
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock, SystemClock, instant
-from gpuledger.kernel.errors import BadRecord, Fenced
+from gpuledger.kernel.errors import Fenced
 from gpuledger.streams.files import FileBroker, FileSubscriber
 from gpuledger.streams.protocol import Message, PositionLost, Record
 from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY
@@ -228,14 +224,6 @@ def test_values_are_read_or_become_dead_letters() -> None:
     assert letter.reason
 
 
-def test_a_cluster_cannot_be_called_like_the_organisations_book() -> None:
-    event, value = told("x", 0, Registered(cluster="~org", host="h", gpus=1, gpu_model="m"))
-    assert key_of(event.data)
-    with pytest.raises(BadRecord, match="no cluster") as refused:
-        understood(value)
-    assert refused.value.code == "reserved-name"
-
-
 CORPUS = Path(__file__).parents[2] / "contract/events/corpus"
 """An event of each type."""
 
@@ -253,46 +241,6 @@ def test_what_the_ledger_writes_itself_is_not_taken_from_a_stream(
     assert {code for code, _ in letters} == {"own-type"}
     assert {reason.split()[1] for _, reason in letters} == set(own)
     assert count(engine, "journal") == 0
-
-
-@pytest.mark.parametrize("name", sorted(set(names()) - {name_of(fact) for fact in OWN}))
-def test_whatever_else_there_is_may_come_on_a_stream(name: str) -> None:
-    for line in (CORPUS / f"{name}.v1.ndjson").read_bytes().splitlines():
-        assert understood(line).name == name
-
-
-def test_the_hint_names_a_command_that_there_is() -> None:
-    for command in OWN.values():
-        found: Any = typer.main.get_command(app)
-        for word in command.split():
-            assert word in found.commands, command
-            found = found.commands[word]
-
-
-GRANT: dict[str, Any] = {
-    "account": "org/a",
-    "cluster": "alpha",
-    "period": "2026-12",
-    "gpu_ms": 1,
-    "reason": "r",
-    "by": "ada",
-}
-
-
-@pytest.mark.parametrize(
-    ("fact", "expected"),
-    [
-        (Granted(**{**GRANT, "period": "soon"}), "soon"),
-        (Granted(**GRANT, rollover="half of it"), "'half of it' is no rule"),
-        (Granted(**GRANT, priority=10**12), "priority: 1000000000000 is out of all bounds"),
-        (Transferred(**{**GRANT, "period": "2026-13"}, to="org/b"), "2026-13"),
-        (PolicyChanged(policy="organisation", timezone="Mars/Olympus", period="month"), "Mars/Olympus"),
-    ],
-)
-def test_an_order_that_no_book_could_be_settled_with_is_refused(fact: Fact, expected: str) -> None:
-    with pytest.raises(BadRecord, match=expected) as refused:
-        understood(told("x", 0, fact)[1])
-    assert refused.value.code == "bad-field"
 
 
 class _StopError(Exception):

@@ -44,6 +44,7 @@ COMMANDS = (
     "policy-data",
     "usage",
     "balance",
+    "movements",
     "layers",
     "tick",
     "cycle",

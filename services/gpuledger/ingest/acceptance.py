@@ -1,0 +1,81 @@
+"""What a stream may say: facts and orders, not what the ledger writes itself, and nothing that would stop a book."""
+
+from typing import NoReturn
+
+from gpuledger.events.budget import Granted, PolicyChanged, Transferred
+from gpuledger.events.envelope import ORG_BOOK, Event, decode
+from gpuledger.events.fields import END_OF_TIME_S
+from gpuledger.events.own import OWN
+from gpuledger.events.registry import Fact
+from gpuledger.events.telemetry import Sampled
+from gpuledger.events.workload import Submitted
+from gpuledger.ingest import telemetry
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import seconds
+from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.ledger.lots import PRIORITY_MAX, written
+
+WORKLOAD_PRIORITY_MAX = 2**53
+"""The largest whole number that every reader of JSON takes as it is."""
+
+
+def understood(value: bytes) -> Event:
+    """Read one event and check what its type alone cannot.
+
+    Raises:
+        BadRecord: When it cannot be read, holds an impossible value, or is what the ledger writes itself.
+    """
+    event = decode(value)
+    if (command := OWN.get(type(event.data))) is not None:
+        raise BadRecord(
+            f"type: {event.name} is written by the ledger itself, and is not taken from a stream",
+            code="own-type",
+            hint=f"gpuledger {command} has it written",
+        )
+    if getattr(event.data, "cluster", None) == ORG_BOOK:
+        raise BadRecord(
+            f"cluster: {ORG_BOOK!r} is the organisation's book, no cluster",
+            code="reserved-name",
+            hint="name the cluster otherwise",
+        )
+    if isinstance(event.data, Sampled):
+        telemetry.check(event.data)
+    _check_order(event.data)
+    return event
+
+
+def _check_order(fact: Fact) -> None:
+    """Refuse what no book could be settled with; commands and files check their orders before they are given."""
+    try:
+        match fact:
+            case Granted():
+                _check_priority(fact.priority, PRIORITY_MAX)
+                _check_period(fact.period)
+                written(fact.rollover)
+                if fact.expires_at is not None and not 0 <= seconds(fact.expires_at) < END_OF_TIME_S:
+                    _out_of_range("expires_at", fact.expires_at.isoformat())
+            case Transferred():
+                _check_period(fact.period)
+            case PolicyChanged(policy="organisation"):
+                Calendar(fact.timezone or "")
+            case Submitted():
+                _check_priority(fact.priority, WORKLOAD_PRIORITY_MAX)
+    except BadRecord:
+        raise
+    except Refused as error:
+        raise BadRecord(error.message, code="bad-field", hint=error.hint) from error
+
+
+def _check_priority(priority: int | None, most: int) -> None:
+    if abs(priority or 0) > most:
+        raise BadRecord(f"priority: {priority} is beyond {most}", code="bad-field")
+
+
+def _check_period(period: str) -> None:
+    start_s, end_s = Calendar().period_bounds_s(period)
+    if start_s < 0 or end_s > END_OF_TIME_S:
+        _out_of_range("period", period)
+
+
+def _out_of_range(key: str, value: str) -> NoReturn:
+    raise BadRecord(f"{key}: {value} is outside the years 1970 to 2100", code="bad-field")
