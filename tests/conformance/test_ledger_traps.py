@@ -73,7 +73,7 @@ class Trap:
 
 def gpu_seconds(history: History, zone: str, code: str) -> dict[str, int]:
     sums: Counter[str] = Counter()
-    for key, gpu_ms in desired(history.segments, Calendar(zone)).items():
+    for key, gpu_ms in desired(history, Calendar(zone)).items():
         if (key.commodity, key.code) == (PHYSICAL, code):
             sums[key.day.isoformat()] += gpu_ms
     return {day: gpu_ms // 1000 for day, gpu_ms in sums.items()}
@@ -257,7 +257,7 @@ def test_36_an_account_edited_after_the_end_moves_the_whole_run() -> None:
     facts = [submitted(f"{DAY}T00:00:00Z"), started(f"{DAY}T00:00:00Z"), ended(f"{DAY}T01:00:00Z")]
     moved = events.Submitted(**NAMED, account="org/b", user="u-1", gpus_milli=GPUS_8)
     history = derive([*facts, known(f"{DAY}T00:00:00Z", moved, "reconcile/sacct")])
-    assert {key.account for key in desired(history.segments, Calendar())} == {"org/b"}
+    assert {key.account for key in desired(history, Calendar())} == {"org/b"}
 
 
 @pytest.mark.parametrize("gpus_milli", [142, 143, 250, 333])
@@ -265,7 +265,9 @@ def test_19_a_slice_of_a_gpu_is_charged_by_the_thousandth(gpus_milli: int) -> No
     (segment,) = derive(
         [started(f"{DAY}T00:00:00Z", gpus_milli=gpus_milli), ended(f"{DAY}T00:00:07Z")]
     ).segments
-    (amount,) = [a for key, a in desired([segment], Calendar()).items() if key.commodity == PHYSICAL]
+    (amount,) = [
+        a for key, a in desired(History((segment,), ()), Calendar()).items() if key.commodity == PHYSICAL
+    ]
     assert amount == gpus_milli * 7
 
 
