@@ -13,8 +13,8 @@ from gpuledger.streams.topics import SCHEDULER_EVENTS, Topic
 
 
 def worker(ledger: Ledger, bootstrap: str, *options: str) -> "subprocess.Popen[str]":
-    """Start ``gpuledger ingest``."""
-    return start("ingest", *options, settings=through(ledger, bootstrap))
+    """Start ``gpuledger ingest``; without ticks, which would tell at what hours it was alive."""
+    return start("ingest", "--no-tick", *options, settings=through(ledger, bootstrap))
 
 
 def through(ledger: Ledger, bootstrap: str) -> Mapping[str, str]:

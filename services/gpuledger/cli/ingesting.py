@@ -95,6 +95,12 @@ def _drain(worker: "Worker", advance: Advance) -> None:
 
 def ingest(
     once: Annotated[bool, typer.Option("--once", help="Stop when the topics are drained.")] = False,
+    tick: Annotated[
+        bool,
+        typer.Option(
+            "--tick/--no-tick", help="Move the books' clock each hour; not while history is read back in."
+        ),
+    ] = True,
     topic: Annotated[
         str, typer.Option("--topic", help="gpu.scheduler.events, gpu.budget.events or gpu.telemetry.")
     ] = "gpu.scheduler.events",
@@ -114,7 +120,9 @@ def ingest(
         raise Refused(f"--topic: {topic!r} is not an event topic", hint=f"one of {', '.join(known)}")
     config = settings.load()
     with open_database(config) as engine:
-        worker = Worker(Intake(engine, SystemClock(), config.calendar), open_broker(config), known[topic])
+        worker = Worker(
+            Intake(engine, SystemClock(), config.calendar), open_broker(config), known[topic], ticks=tick
+        )
         done = worker.run(
             lambda so_far: note(f"{topic}: {so_far.records} records, {so_far.dead_lettered} dead letters"),
             once=once,

@@ -48,10 +48,12 @@ class Worker:
         intake: Where events are booked.
         broker: Where they come from.
         topic: Which topic.
+        ticks: Whether it moves the clock of the books each hour; not while history is read back in.
     """
 
-    def __init__(self, intake: Intake, broker: Broker, topic: Topic) -> None:
+    def __init__(self, intake: Intake, broker: Broker, topic: Topic, *, ticks: bool = True) -> None:
         self.intake, self.broker, self.topic = intake, broker, topic
+        self._ticks = ticks and topic == SCHEDULER_EVENTS
         self.progress = Progress()
         self._claims: dict[int, Claim] = {}
         self._looked_s = -LOOK_S
@@ -102,7 +104,7 @@ class Worker:
                 clusters |= touched
                 positions[partition] = own[-1].position + 1
                 on_batch(self.progress)
-            if ends is None and self.topic == SCHEDULER_EVENTS:
+            if ends is None and self._ticks:
                 clusters |= self._tick(subscriber, positions)
             if not records and clusters:
                 # The stream is drained: every account of the backlog is known, so periods may open.

@@ -248,7 +248,11 @@ class _StopError(Exception):
 
 
 def live(
-    intake: Intake, broker: FileBroker, monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]
+    intake: Intake,
+    broker: FileBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    *steps: Callable[[], None],
+    moves_clocks: bool = True,
 ) -> None:
     """Run a worker that does not end by itself; before each of its polls something happens."""
     polls = [*steps, lambda: None, lambda: None]
@@ -263,7 +267,7 @@ def live(
     with monkeypatch.context() as patch:
         patch.setattr(FileSubscriber, "poll", polled)
         with pytest.raises(_StopError):
-            Worker(intake, broker, SCHEDULER_EVENTS).run(lambda _: None)
+            Worker(intake, broker, SCHEDULER_EVENTS, ticks=moves_clocks).run(lambda _: None)
 
 
 def ticks(engine: sa.Engine) -> list[tuple[str, int]]:
@@ -330,6 +334,14 @@ def test_a_worker_that_was_taken_over_does_not_tick(
 def test_reading_a_topic_once_does_not_tick(engine: sa.Engine, intake: Intake, broker: FileBroker) -> None:
     put(broker, job("a"))
     run(intake, broker)
+    assert ticks(engine) == []
+
+
+def test_a_worker_that_reads_history_back_in_does_not_tick(
+    engine: sa.Engine, broker: FileBroker, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(broker, job("a"))
+    live(Intake(engine, clock, Calendar()), broker, monkeypatch, moves_clocks=False)
     assert ticks(engine) == []
 
 
