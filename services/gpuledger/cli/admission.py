@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from gpuledger.cli.options import Json
+from gpuledger.cli.options import Json, OneCluster
 from gpuledger.cli.output import print_json
 
 
 def admit(
     workload: Annotated[str, typer.Argument(help="A workload that was submitted.")],
-    cluster: Annotated[str, typer.Option("--cluster", help="The cluster.")],
+    cluster: OneCluster,
     *,
     as_json: Json = False,
 ) -> None:

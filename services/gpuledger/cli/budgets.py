@@ -7,7 +7,7 @@ import typer
 
 from gpuledger.cli.applying import apply_file
 from gpuledger.cli.asking import who
-from gpuledger.cli.options import From, Json
+from gpuledger.cli.options import From, Json, Yes
 
 app = typer.Typer(help="Accounts, shares, grants and installed capacity.", no_args_is_help=True)
 
@@ -18,7 +18,7 @@ def apply(
         Path, typer.Argument(metavar="FILE", help="A budget file (YAML); see docs/budget-file.md.")
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference and stop.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     from_: From = None,
     as_json: Json = False,
 ) -> None:

@@ -5,20 +5,18 @@ from typing import Annotated
 import typer
 
 from gpuledger.cli.asking import agreed, who
-from gpuledger.cli.options import Json
+from gpuledger.cli.options import Json, OneCluster, Yes
 from gpuledger.cli.output import note, print_json
 
 app = typer.Typer(help="Closing budget periods.", no_args_is_help=True)
 
 Period = Annotated[str, typer.Argument(help="Budget period, such as 2026-12.")]
-Cluster = Annotated[str, typer.Option("--cluster", help="The cluster.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and stop.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 @app.command("run")
 def run(
-    period: Period, cluster: Cluster, *, dry_run: DryRun = False, yes: Yes = False, as_json: Json = False
+    period: Period, cluster: OneCluster, *, dry_run: DryRun = False, yes: Yes = False, as_json: Json = False
 ) -> None:
     """Close a period that is over: charge open runs up to its end, let lots expire or go on, take no more bookings."""
     from gpuledger import settings
@@ -55,7 +53,7 @@ def run(
 @app.command("reopen")
 def reopen(
     period: Period,
-    cluster: Cluster,
+    cluster: OneCluster,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why; kept with the order.")],
     dry_run: DryRun = False,

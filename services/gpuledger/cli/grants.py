@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from gpuledger.cli.asking import agreed, who
-from gpuledger.cli.options import Json
+from gpuledger.cli.options import Json, Yes
 from gpuledger.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ Key = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change and stop.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 class Adjustable(StrEnum):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpuledger.cli.asking import agreed, who
-from gpuledger.cli.options import AsOf, Cluster, From, Json, To, recorded, window
+from gpuledger.cli.options import AsOf, Cluster, From, Json, OneCluster, To, Yes, recorded, window
 from gpuledger.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Hardware failures and their credits.", no_args_is_help=True)
 
-OneCluster = Annotated[str, typer.Option("--cluster", help="The cluster.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be booked and stop.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 @app.command("list")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gpuledger.cli.applying import apply_file
-from gpuledger.cli.options import From, Json
+from gpuledger.cli.options import From, Json, Yes
 
 app = typer.Typer(help="Installed hosts and GPUs.", no_args_is_help=True)
 
@@ -17,7 +17,7 @@ def apply(
         Path, typer.Argument(metavar="FILE", help="An inventory file (YAML); see docs/inventory-file.md.")
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference and stop.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     from_: From = None,
     as_json: Json = False,
 ) -> None:

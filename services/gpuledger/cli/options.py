@@ -12,6 +12,8 @@ from gpuledger.kernel.errors import Refused
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 Cluster = Annotated[str | None, typer.Option("--cluster", help="One cluster; all unless given.")]
+OneCluster = Annotated[str, typer.Option("--cluster", help="The cluster.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 From = Annotated[
     str | None,
     typer.Option(

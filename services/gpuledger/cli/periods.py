@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gpuledger.cli.asking import agreed
-from gpuledger.cli.options import Cluster, Json
+from gpuledger.cli.options import Cluster, Json, OneCluster, Yes
 from gpuledger.cli.output import note, print_json, print_table
 
 app = typer.Typer(help="Budget periods.", no_args_is_help=True)
@@ -46,9 +46,9 @@ def list_(cluster: Cluster = None, as_json: Json = False) -> None:
 @app.command("open")
 def open_(
     period: Annotated[str, typer.Argument(help="Budget period, such as 2026-12.")],
-    cluster: Annotated[str, typer.Option("--cluster", help="The cluster.")],
+    cluster: OneCluster,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the grants and stop.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Open a period before anything moves in it: leaves without an explicit grant get their share."""

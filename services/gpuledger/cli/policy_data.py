@@ -7,7 +7,7 @@ import typer
 
 from gpuledger.cli.applying import read_file, tell
 from gpuledger.cli.asking import agreed, who
-from gpuledger.cli.options import From, Json, moment_or_now
+from gpuledger.cli.options import From, Json, Yes, moment_or_now
 from gpuledger.cli.output import note, print_json, print_table
 
 app = typer.Typer(help="Policy data: the rate card, with versions.", no_args_is_help=True)
@@ -19,7 +19,7 @@ def apply(
         Path, typer.Argument(metavar="FILE", help="A policy file (YAML); see docs/policy-file.md.")
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference and stop.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     from_: From = None,
     as_json: Json = False,
 ) -> None:

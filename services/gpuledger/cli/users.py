@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuledger.cli.asking import confirmed
-from gpuledger.cli.options import Json
+from gpuledger.cli.options import Json, Yes
 from gpuledger.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ app = typer.Typer(help="People whose names the ledger keeps aside.", no_args_is_
 def erase(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name as the source writes it.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be erased and stop.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Erase a person: the key that ties the name to its token, and the texts kept aside of their work and orders.

@@ -28,7 +28,7 @@ from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known, winner
 from gpuledger.ledger.holds import newest
 from gpuledger.ledger.rates import UNWEIGHTED, Rates
-from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S, derive
+from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S, History, derive
 from gpuledger.ledger.stops import Stop, why
 
 SOURCE = "gpuledger/admission"
@@ -145,20 +145,24 @@ def _asked(cluster: str, workload: str, known: Sequence[Known]) -> _Asked:
         raise Refused(
             f"workload {workload!r} is over, or asks for no GPUs", hint="a resubmission is a new workload"
         )
-    attempts = {k.data.attempt: k.data.run for k in known if isinstance(k.data, workload_events.Started)}
-    minimum = data.minimum_runtime_s
-    minimum_s = min(DEFAULT_MINIMUM_RUNTIME_S if minimum is None else minimum, PROTECTION_CAP_S)
+    attempts = (k.data.attempt for k in known if isinstance(k.data, workload_events.Started))
+    minimum_s = protection_s(data.minimum_runtime_s)
     return _Asked(
         account=data.account,
         gpus_milli=data.gpus_milli,
         gpu_model=data.gpu_model,
         minimum_runtime_s=minimum_s,
         attempt=max(attempts, default=0) + 1,
-        protection_s=minimum_s - _used_s(known, minimum_s),
+        protection_s=minimum_s - _used_s(known, history, minimum_s),
     )
 
 
-def _used_s(known: Sequence[Known], minimum_s: int) -> int:
+def protection_s(asked_s: int | None) -> int:
+    """Return how long a run is protected that asked for a minimum runtime, or for none."""
+    return min(DEFAULT_MINIMUM_RUNTIME_S if asked_s is None else asked_s, PROTECTION_CAP_S)
+
+
+def _used_s(known: Sequence[Known], history: History, minimum_s: int) -> int:
     """Return the protection that runs since the last preemption used up.
 
     What the user requeued goes on with what was left; a run that the system preempted, or whose host failed, starts
@@ -166,7 +170,7 @@ def _used_s(known: Sequence[Known], minimum_s: int) -> int:
     """
     preempted = {k.data.run for k in known if _is_by_the_system(k.data)}
     used = 0
-    for segment in sorted(derive(known).segments, key=lambda s: s.from_s):
+    for segment in sorted(history.segments, key=lambda s: s.from_s):
         if segment.run in preempted:
             used = 0
         elif segment.klass == "allocated" and segment.to_s is not None:

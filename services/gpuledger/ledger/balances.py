@@ -22,6 +22,7 @@ from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.limits import Binding, Limit, binding, limits, spent_below
 from gpuledger.ledger.remainder import remainder
+from gpuledger.ledger.store import EFFECTIVE_PERIOD, LEGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
     calendar = queries.calendar(reader, default or Calendar())
     folded = query.as_of is not None or query.as_known
     vector = queries.sequences(reader, query.as_of) if folded else {}
+    period = EFFECTIVE_PERIOD if query.as_known else "period"
     rows = driver(reader).execute(
         f"""
         SELECT book, account, period,
@@ -127,7 +129,7 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
                coalesce(sum(amount) FILTER (WHERE pot = 'expired' AND code = 'expiry'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'unallocated'), 0)::bigint,
                coalesce(sum(amount) FILTER (WHERE pot = 'budget' AND code = 'rollover'), 0)::bigint
-        FROM {_FOLDED.format(period=_KNOWN if query.as_known else "side.period") if folded else "ledger.balances"} AS b
+        FROM {_FOLDED.format(period=period) if folded else "ledger.balances"} AS b
         WHERE commodity = %(commodity)s AND account <> %(issuer)s
           AND (%(cluster)s::text IS NULL OR book = %(cluster)s)
         GROUP BY book, account, period
@@ -172,16 +174,10 @@ _POTS = 8
 _CHARGED, _HELD, _UNALLOCATED = 2, 3, 6
 """Places in a row of sums."""
 
-_KNOWN = "to_char(p.effective_on + (p.code = 'rollover' AND side.pot = 'budget')::int, 'YYYY-MM')"
-"""The period that a movement belongs to; what rolls over enters the budget of the one after."""
-
-_FOLDED = """
-    (SELECT p.book, p.commodity, side.account, {period} AS period, side.pot, p.code, side.sign * p.amount AS amount
-     FROM ledger.postings AS p
-     JOIN unnest(%(books)s::text[], %(seqs)s::bigint[]) AS v (book, seq) ON p.book = v.book AND p.seq <= v.seq
-     CROSS JOIN LATERAL (VALUES (p.debit_account, p.debit_period, p.debit_pot, -1),
-                                (p.credit_account, p.credit_period, p.credit_pot, 1))
-                        AS side (account, period, pot, sign))
+_FOLDED = f"""
+    (SELECT legs.book, commodity, account, {{period}} AS period, pot, code, amount FROM ({LEGS}) AS legs
+     JOIN unnest(%(books)s::text[], %(seqs)s::bigint[]) AS v (book, seq)
+       ON legs.book = v.book AND legs.seq <= v.seq)
 """
 
 

@@ -33,9 +33,6 @@ TRANSFER = "transfer"
 ADJUSTMENT = "adjustment"
 """The reason of postings that somebody ordered to correct others."""
 
-POTS = ("issue", "free", "budget", "held", "spent", "unallocated", "expired", "credited")
-"""Every pot, in the order in which GPU-time passes through them; only a rollover runs back by itself."""
-
 _INTO = {
     (CHARGE, "budget"): "spent",
     (CHARGE, "held"): "spent",
@@ -191,27 +188,18 @@ def _set_aside(
     A run holds what it occupies, allocated, within its window: what it gave up of the window went back.
     """
     if hold.run is None:
-        if ticked_s is None or hold.expires_s is None or ticked_s < hold.expires_s:
-            yield from _weighed(hold, hold.account, hold.gpus_milli, hold.gpu_model, calendar, card, ())
-        return
-    for segment in segments:
-        if segment.run == hold.run and segment.klass == "allocated":
-            span = (segment.from_s, segment.until_s(hold.to_s))
-            yield from _weighed(
-                hold, segment.account, segment.gpus_milli, segment.gpu_model, calendar, card, (span,)
-            )
-
-
-def _weighed(
-    hold: Hold,
-    account: str,
-    gpus_milli: int,
-    model: str | None,
-    calendar: Calendar,
-    card: Rates,
-    within: Sequence[tuple[int, int]],
-) -> Iterator[tuple[Key, int]]:
-    for start_s, end_s in _overlaps(hold.from_s, hold.to_s, within or ((hold.from_s, hold.to_s),)):
+        has_lapsed = ticked_s is not None and hold.expires_s is not None and ticked_s >= hold.expires_s
+        parts = (
+            [] if has_lapsed else [(hold.account, hold.gpus_milli, hold.gpu_model, hold.from_s, hold.to_s)]
+        )
+    else:
+        parts = [
+            (s.account, s.gpus_milli, s.gpu_model, *span)
+            for s in segments
+            if s.run == hold.run and s.klass == "allocated"
+            for span in _overlaps(hold.from_s, hold.to_s, ((s.from_s, s.until_s(hold.to_s)),))
+        ]
+    for account, gpus_milli, model, start_s, end_s in parts:
         for piece in calendar.slices(start_s, end_s):
             weighted = card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
             yield Key(HOLD, WEIGHTED, account, "budget", hold.mark, piece.day), weighted

@@ -7,7 +7,7 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.envelope import Event
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant, seconds
-from gpuledger.ledger import lost_ends, store
+from gpuledger.ledger import lost_ends, projections, store
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.inventory import HostFact
@@ -16,8 +16,6 @@ from gpuledger.ledger.sealing import BUCKET_S
 
 RunKey = tuple[str, str]
 """Workload and run."""
-
-_HOST_FACTS = ["host.registered", "host.retired", "host.state_changed"]
 
 
 def lost_end_events(
@@ -177,14 +175,8 @@ def _taken_s(run: Run, rivals: Mapping[str, Sequence[Claim]], installed: _Invent
 
 
 def _downs(connection: Reader | Writer, cluster: str, hosts: Sequence[str]) -> dict[str, list[int]]:
-    rows = driver(connection).execute(
-        "SELECT type, body::text, effective_at, source, digest FROM ledger.journal"
-        " WHERE book = %s AND workload IS NULL AND type = ANY(%s) AND body->>'host' = ANY(%s) ORDER BY seq",
-        (cluster, _HOST_FACTS, list(hosts)),
-    )
     facts: dict[str, list[HostFact]] = {}
-    for type_, body, effective_at, source, digest in rows:
-        fact = HostFact.read(type_, body, seconds(effective_at), source, bytes(digest))
+    for fact in projections.host_facts(connection, cluster, hosts):
         facts.setdefault(fact.data.host, []).append(fact)
     return {name: lost_ends.downs(of) for name, of in facts.items()}
 

@@ -16,7 +16,7 @@ from gpuledger.events.incident import CREDIT_CAP_S, CreditGranted, CreditReverse
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import NotFound, Refused
-from gpuledger.ledger import queries, store
+from gpuledger.ledger import projections, queries, store
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
@@ -32,7 +32,6 @@ from gpuledger.ledger.faults import (
     run_faults,
 )
 from gpuledger.ledger.incident_report import Claims, Version, claims_of, newest, workloads_in
-from gpuledger.ledger.inventory import HostFact
 from gpuledger.ledger.stops import NODE_FAILURES
 
 SOURCE = "gpuledger/incidents"
@@ -92,7 +91,7 @@ def find(connection: Reader | Writer, cluster: str, from_s: int, to_s: int) -> l
     """
     queries.require_cluster(connection, cluster)
     start_s, end_s = max(0, from_s - MARGIN_S), min(to_s, END_OF_TIME_S) + MARGIN_S
-    hosts = _host_facts(connection, cluster)
+    hosts = list(projections.host_facts(connection, cluster))
     names = _workloads_of_failed_hosts(connection, cluster, start_s, end_s)
     failed = _known(connection, cluster, names)
     faults = [
@@ -298,18 +297,6 @@ def _events(proposal: Proposal, known: Version | None) -> Iterator[Event]:
 
 def _known(connection: Reader | Writer, book: str, workloads: Sequence[str]) -> list[Known]:
     return [known for _, known in store.facts_of(connection, book, workloads)]
-
-
-def _host_facts(connection: Reader | Writer, book: str) -> list[HostFact]:
-    rows = driver(connection).execute(
-        "SELECT type, body::text, effective_at, source, digest FROM ledger.journal"
-        " WHERE book = %s AND workload IS NULL AND type LIKE 'host.%%'",
-        (book,),
-    )
-    return [
-        HostFact.read(type_, body, seconds(effective_at), source, bytes(digest))
-        for type_, body, effective_at, source, digest in rows
-    ]
 
 
 def _workloads_of_failed_hosts(connection: Reader | Writer, book: str, start_s: int, end_s: int) -> list[str]:

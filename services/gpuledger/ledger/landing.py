@@ -9,16 +9,15 @@ from typing import NamedTuple
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK, make
-from gpuledger.events.workload import ClassChanged, Started, Submitted
+from gpuledger.events.workload import ClassChanged, Started
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.ledger import queries, store
-from gpuledger.ledger.admission import PROTECTION_CAP_S, SLICE_S, SOURCE, Need, Purse, catch_up
+from gpuledger.ledger.admission import SLICE_S, SOURCE, Need, Purse, catch_up, protection_s
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.facts import Known, winner
-from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S
+from gpuledger.ledger.state import minimum_runtimes
 
 OVER_BUDGET = "over-budget"
 """Why a run became unallocated."""
@@ -60,10 +59,11 @@ def land(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar, slic
     store.lock_book(writer, cluster)
     catch_up(writer, cluster, now_s, clock=clock, calendar=calendar)
     purse, events = Purse(writer, cluster, now_s, calendar), []
+    org_seq = queries.sequences(writer).get(ORG_BOOK, 0)
     for run in _due(writer, cluster, now_s):
         need = Need(run.account, run.gpus_milli, run.gpu_model, (now_s, now_s + slice_s))
         if purse.shortfall(need) is None:
-            fact: DecisionMade | ClassChanged = _slice(writer, cluster, run, now_s, slice_s)
+            fact: DecisionMade | ClassChanged = _slice(writer, cluster, run, now_s, slice_s, org_seq)
             result.extended.append(f"{run.workload}/{run.run}")
         else:
             fact = ClassChanged(
@@ -75,7 +75,7 @@ def land(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar, slic
     return result
 
 
-def _slice(writer: Writer, cluster: str, run: _Due, now_s: int, slice_s: int) -> DecisionMade:
+def _slice(writer: Writer, cluster: str, run: _Due, now_s: int, slice_s: int, org_seq: int) -> DecisionMade:
     return DecisionMade(
         cluster=cluster,
         workload=run.workload,
@@ -87,7 +87,7 @@ def _slice(writer: Writer, cluster: str, run: _Due, now_s: int, slice_s: int) ->
         hold_gpu_ms=run.gpus_milli * slice_s,
         extends_from=instant(now_s),
         reason="the next slice fits",
-        org_seq=queries.sequences(writer).get(ORG_BOOK, 0),
+        org_seq=org_seq,
     )
 
 
@@ -121,20 +121,10 @@ def _due(connection: Reader | Writer, cluster: str, now_s: int) -> list[_Due]:
         {"book": cluster, "now": now_s},
     )
     found = [due for row in rows.fetchall() if hard & set(lineage((due := _Due(*row)).account))]
-    unadmitted = {due.workload for due in found if due.attempt is None}
-    minimum_s = _minimum_runtimes(connection, cluster, sorted(unadmitted))
-    return [due for due in found if due.attempt is not None or due.from_s + minimum_s[due.workload] <= now_s]
-
-
-def _minimum_runtimes(connection: Reader | Writer, cluster: str, workloads: list[str]) -> dict[str, int]:
-    """Return how long runs that nobody admitted are protected: for what they asked, as the contract says."""
-    submitted: dict[str, list[Known]] = {workload: [] for workload in workloads}
-    for workload, known in store.facts_of(connection, cluster, workloads):
-        if isinstance(known.data, Submitted):
-            submitted[workload].append(known)
-    found = {}
-    for workload, candidates in submitted.items():
-        asked = winner(candidates)
-        minimum_s = getattr(asked.data, "minimum_runtime_s", None) if asked else None
-        found[workload] = min(DEFAULT_MINIMUM_RUNTIME_S if minimum_s is None else minimum_s, PROTECTION_CAP_S)
-    return found
+    unadmitted = sorted({due.workload for due in found if due.attempt is None})
+    asked = minimum_runtimes(connection, cluster, unadmitted)
+    return [
+        due
+        for due in found
+        if due.attempt is not None or due.from_s + protection_s(asked.get(due.workload)) <= now_s
+    ]

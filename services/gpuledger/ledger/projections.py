@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from gpuledger.database.engine import Writer
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import host
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.clock import instant, seconds
@@ -204,17 +204,25 @@ def write_hosts(writer: Writer, book: str, facts: Sequence[Journalled]) -> None:
         _rewrite_hosts(writer, book, sorted(hosts), max(item.seq for item in facts))
 
 
+def host_facts(
+    connection: Reader | Writer, book: str, names: Sequence[str] | None = None
+) -> Iterator[HostFact]:
+    """Yield every journalled fact of the hosts named, or of all, in sequence."""
+    rows = driver(connection).execute(
+        "SELECT type, body::text, effective_at, source, digest FROM ledger.journal"
+        " WHERE book = %s AND workload IS NULL AND type LIKE 'host.%%'"
+        " AND (%s::text[] IS NULL OR body->>'host' = ANY(%s::text[])) ORDER BY seq",
+        (book, names, names),
+    )
+    for type_, body, effective_at, source, digest in rows:
+        yield HostFact.read(type_, body, seconds(effective_at), source, bytes(digest))
+
+
 def _rewrite_hosts(writer: Writer, book: str, names: Sequence[str], seq: int) -> None:
     """Derive the intervals of each host from all its journalled facts; end and add versions."""
     connection = driver(writer)
-    rows = connection.execute(
-        "SELECT type, body::text, effective_at, source, digest FROM ledger.journal"
-        " WHERE book = %s AND workload IS NULL AND type LIKE 'host.%%' AND body->>'host' = ANY(%s)",
-        (book, list(names)),
-    ).fetchall()
     facts: dict[str, list[HostFact]] = {name: [] for name in names}
-    for type_, body, effective_at, source, digest in rows:
-        known = HostFact.read(type_, body, seconds(effective_at), source, bytes(digest))
+    for known in host_facts(writer, book, list(names)):
         facts[known.data.host].append(known)
     connection.execute(
         "UPDATE ledger.hosts SET until_seq = %s WHERE book = %s AND host = ANY(%s) AND until_seq IS NULL",

@@ -26,7 +26,7 @@ from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.inventory import HostFact, intervals
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.ledger.segments import Segment, Wait, derive
-from gpuledger.ledger.store import LEGS
+from gpuledger.ledger.store import EFFECTIVE_PERIOD, LEGS
 
 Net = tuple[str, ...]
 """book, commodity, pot, account, period, code, workload/run, day; the period is the day's, not that of the booking."""
@@ -36,9 +36,6 @@ PROJECTIONS = (
     "lots",
 )  # fmt: skip
 """What a rebuild drops and makes again; none of it is known from elsewhere than the journal."""
-
-_EFFECTIVE_PERIOD = "to_char(effective_on + (code = 'rollover' AND pot = 'budget')::int, 'YYYY-MM')"
-"""What rolls over is effective on the last day of its period, and enters the budget of the next."""
 
 _PERIOD_COLUMNS = (
     "book",
@@ -254,7 +251,7 @@ def _fold(net: dict[Net, int], book: str, p: Posting) -> None:
 
 def _stored_net(connection: Reader | Writer) -> dict[Net, int]:
     rows = driver(connection).execute(
-        f"SELECT book, commodity, pot, account, {_EFFECTIVE_PERIOD}, code, coalesce(workload || '/' || run, ''),"
+        f"SELECT book, commodity, pot, account, {EFFECTIVE_PERIOD}, code, coalesce(workload || '/' || run, ''),"
         f" effective_on::text, sum(amount)::bigint FROM ({LEGS}) AS legs GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"
     )
     return {tuple(key): amount for *key, amount in rows}

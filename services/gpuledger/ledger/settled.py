@@ -9,12 +9,9 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.charges import WEIGHTED, Key, Posted
 from gpuledger.ledger.copying import copy_rows, driver
-from gpuledger.ledger.lots import Lot, Rollover
+from gpuledger.ledger.lots import ROLLED, Lot, Rollover
 from gpuledger.ledger.orders import LOT_COLUMNS
-from gpuledger.ledger.store import SIGNED
-
-CARRIED = "rolled/"
-"""What the names of carried lots begin with."""
+from gpuledger.ledger.store import LEGS, SIGNED
 
 DEBT = "debt"
 """The lot, below zero, of an overrun that is carried into the next period."""
@@ -141,20 +138,13 @@ def uses(
     """
     first_day, _ = book.calendar.days_of(min(starts.values()))
     rows = driver(connection).execute(
-        """
-        SELECT account, day, sum(amount)::bigint FROM (
-            SELECT debit_account AS account, effective_on AS day, debit_period AS booked_in, amount
-            FROM ledger.postings
-            WHERE book = %(book)s AND commodity = %(commodity)s AND effective_on >= %(first)s AND debit_pot = 'budget'
-              AND debit_account = ANY(%(accounts)s) AND code NOT IN ('expiry', 'rollover')
-            UNION ALL
-            SELECT credit_account, effective_on, credit_period, -amount
-            FROM ledger.postings
-            WHERE book = %(book)s AND commodity = %(commodity)s AND effective_on >= %(first)s AND credit_pot = 'budget'
-              AND credit_account = ANY(%(accounts)s) AND code NOT IN ('expiry', 'rollover', 'grant', 'transfer')
-        ) AS moved
-        WHERE %(booked_in)s::text IS NULL OR booked_in = %(booked_in)s
-        GROUP BY account, day
+        f"""
+        SELECT account, effective_on, -sum(amount)::bigint FROM ({LEGS}) AS legs
+        WHERE book = %(book)s AND commodity = %(commodity)s AND effective_on >= %(first)s AND pot = 'budget'
+          AND account = ANY(%(accounts)s) AND code NOT IN ('expiry', 'rollover')
+          AND (amount < 0 OR code NOT IN ('grant', 'transfer'))
+          AND (%(booked_in)s::text IS NULL OR period = %(booked_in)s)
+        GROUP BY account, effective_on
         """,
         {
             "book": book.name,
@@ -197,7 +187,7 @@ def write_carried(writer: Writer, book: Settled, starts: Mapping[str, str], carr
     driver(writer).execute(
         "DELETE FROM ledger.lots AS l USING unnest(%s::text[], %s::text[]) AS s (account, period)"
         " WHERE l.book = %s AND l.account = s.account AND l.period > s.period AND (name = %s OR starts_with(name, %s))",
-        (list(starts), list(starts.values()), book.name, DEBT, CARRIED),
+        (list(starts), list(starts.values()), book.name, DEBT, ROLLED),
     )
     rows = carried_rows(book.name, carried)
     if rows:
@@ -218,4 +208,4 @@ def carried_rows(book: str, carried: Carried) -> list[tuple[object, ...]]:
 
 def is_carried(lot: Lot) -> bool:
     """Tell whether a lot was carried over from the period before."""
-    return lot.name == DEBT or lot.name.startswith(CARRIED)
+    return lot.name == DEBT or lot.name.startswith(ROLLED)

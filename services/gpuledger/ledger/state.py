@@ -6,7 +6,7 @@ Everything comes from segments, waits and hosts - from the ledger, never from sa
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpuledger.database.engine import Reader
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.workload import Submitted
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.ledger import store
@@ -150,11 +150,13 @@ def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
         )
         .fetchall()
     )
-    asked = _minimum_runtimes(reader, cluster, sorted({row[0] for row in rows}))
+    asked = minimum_runtimes(reader, cluster, sorted({row[0] for row in rows}))
     return [Running._make((*row, asked.get(row[0]))) for row in rows]
 
 
-def _minimum_runtimes(reader: Reader, cluster: str, workloads: Sequence[str]) -> dict[str, int | None]:
+def minimum_runtimes(
+    reader: Reader | Writer, cluster: str, workloads: Sequence[str]
+) -> dict[str, int | None]:
     """Return what each workload asked for, as the submission that counts says."""
     submitted: dict[str, list[Known]] = {}
     for name, known in store.facts_of(reader, cluster, workloads):

@@ -116,15 +116,18 @@ def workloads_open(writer: Writer, book: str, at: dt.datetime) -> list[str]:
 
 
 LEGS = """
-    SELECT book, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period,
+    SELECT book, seq, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period,
            CASE code WHEN 'release' THEN 'hold' ELSE code END AS code,
            workload, run, effective_on, -amount AS amount FROM ledger.postings
     UNION ALL
-    SELECT book, commodity, credit_pot, credit_account, credit_period,
+    SELECT book, seq, commodity, credit_pot, credit_account, credit_period,
            CASE code WHEN 'release' THEN 'hold' ELSE code END, workload, run, effective_on, amount
     FROM ledger.postings
 """
 """Both sides of every posting, debits below zero; what is released was held: the code is that of the movement."""
+
+EFFECTIVE_PERIOD = "to_char(effective_on + (code = 'rollover' AND pot = 'budget')::int, 'YYYY-MM')"
+"""The period that a leg belongs to, whenever it was booked; what rolls over enters the budget of the next."""
 
 SIGNED = """
     SELECT p.*,

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from gpuledger.database.engine import Reader, Writer
+from gpuledger.database.engine import Writer
 from gpuledger.events.closing import LedgerTicked
 from gpuledger.events.envelope import Event, make
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import queries, sealing
+from gpuledger.ledger import sealing
 from gpuledger.ledger.append import append
 from gpuledger.ledger.evidence import lost_end_events
 from gpuledger.ledger.sealing import HOUR_S, LOOK_BACK_S, SOURCE
@@ -83,8 +83,3 @@ def tick_event(cluster: str, at_s: int) -> Event:
     """Return the tick of a full hour as an event; an hour is ticked once."""
     id_ = f"tick/{cluster}/{iso(instant(at_s))}"
     return make(id=id_, source=SOURCE, at_s=at_s, data=LedgerTicked(cluster=cluster))[0]
-
-
-def ticked_s(connection: Reader | Writer, book: str) -> int | None:
-    """Return where a book's clock stands, in seconds since the epoch: the newest tick, or None before the first."""
-    return queries.ticks(connection).get(book)

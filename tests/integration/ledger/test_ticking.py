@@ -8,7 +8,7 @@ from tests.integration.ledger.samples import sampled
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import ticking
+from gpuledger.ledger import queries, ticking
 from gpuledger.ledger.rebuild import check
 from gpuledger.ledger.ticking import Ticked
 
@@ -23,7 +23,7 @@ def tick(ledger: Ledger, at_s: int = NOW) -> Ticked:
 
 def ticked_s(ledger: Ledger) -> int | None:
     with reading(ledger.engine) as reader:
-        return ticking.ticked_s(reader, CLUSTER)
+        return queries.ticks(reader).get(CLUSTER)
 
 
 def types(ledger: Ledger) -> list[str]:
