@@ -15,9 +15,9 @@ from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.files import file_size
 from gpuledger.sources.jobs import RUN, Job, Teams
+from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.table import (
-    Facts,
     Record,
     Translator,
     check_header,

@@ -19,6 +19,11 @@ LINE_LIMIT_BYTES = 1 << 20
 RAW_LIMIT_BYTES = 1 << 24
 """How much of a line that is too long is kept with its report."""
 
+WHOLE_LIMIT_BYTES = 1 << 30
+"""A file that must be held in memory is refused from here on."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 _CHUNK_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 18
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -99,6 +104,29 @@ def read_lines(path: Path) -> Iterator[Line | Broken]:
         if tail.length:
             last = tail.finish(path, number, b"", position)
             yield last._replace(ended=False) if isinstance(last, Line) else last
+
+
+def read_whole(path: Path) -> tuple[bytes, int]:
+    """Return the decompressed file, and its bytes on disk.
+
+    Raises:
+        Refused: When the file is missing, empty, a folder, damaged, too large, or may not be read.
+    """
+    with _open(path) as file:
+        blocks: list[bytes] = []
+        length = size = 0
+        try:
+            for block, position in _blocks(path, file):
+                blocks.append(block)
+                length, size = length + len(block), position
+                if length > WHOLE_LIMIT_BYTES:
+                    raise Refused(
+                        f"{path_text(path)} holds more than {WHOLE_LIMIT_BYTES} bytes in one document",
+                        hint="ask for a shorter span of time, and import the parts one after another",
+                    )
+        except _Damage as damage:
+            raise Refused(f"{path_text(path)}: {damage}", hint=_FETCH_AGAIN) from damage
+    return b"".join(blocks), size
 
 
 class _Damage(Exception):  # noqa: N818 - it never leaves this module

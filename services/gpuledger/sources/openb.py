@@ -13,9 +13,9 @@ from gpuledger.events.host import Registered
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.jobs import NO_USER, Job, Teams
+from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.table import (
-    Facts,
     Record,
     Table,
     Translator,

@@ -12,18 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from gpuledger.events.envelope import Event
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import path_text
-from gpuledger.sources.lines import LINE_LIMIT_BYTES, Broken, Line, read_lines
-from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Translated
-from gpuledger.sources.values import Odd, shown
-
-Facts = tuple[tuple[tuple[Event, bytes], ...], Sequence[Odd]]
-"""The facts of a record, and what is odd about it."""
-
-_NO_NEWLINE = ("no-final-newline", "the last line has no newline: the file may be cut short")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
+from gpuledger.sources.pieces import NO_NEWLINE, Facts, anomalies, check_context, context_of, options_of
+from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.values import shown
 
 
 class Record(NamedTuple):
@@ -100,7 +94,7 @@ def open_table(path: Path) -> Table:
     first = next(lines, None)
     if isinstance(first, Broken):
         raise Refused(f"{first.message}; there is no header", hint=first.hint)
-    raw = b"" if first is None else first.raw.removeprefix(_BYTE_ORDER_MARK)
+    raw = b"" if first is None else first.raw.removeprefix(BYTE_ORDER_MARK)
     try:
         header = tuple(_cells(_text(_without_return(raw))))
     except BadRecord as error:
@@ -168,8 +162,10 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
         if not events:
             continue  # such as a host without GPUs
         if not item.ended:
-            oddities = [*oddities, _NO_NEWLINE]
-        yield Translated(item.number, events, _anomalies(table.path, item.number, oddities), position)
+            oddities = [*oddities, NO_NEWLINE]
+        yield Translated(
+            item.number, events, anomalies(path_text(table.path), item.number, oddities), position
+        )
 
 
 def retry_row(translator: type[Translator], raw: bytes, context: Mapping[str, object]) -> Translated:
@@ -178,33 +174,18 @@ def retry_row(translator: type[Translator], raw: bytes, context: Mapping[str, ob
     Raises:
         BadRecord: When it still cannot be understood, or the context is not that of a fault.
     """
-    path, line, header, ordinal = _place(context)
-    if context.get("partial"):
-        raise BadRecord(
-            f"{path}:{line}: only the beginning of this line could be read",
-            code="partial-line",
-            hint="fetch the file again and import it whole: what is already booked is not booked twice",
-        )
-    if len(raw) > LINE_LIMIT_BYTES:
-        raise BadRecord(
-            f"{path}:{line}: the line has more than {LINE_LIMIT_BYTES} bytes",
-            code="line-too-long",
-            hint="mend the line in the file and import it again",
-        )
-    cluster, timezone = context.get("cluster"), context.get("timezone")
-    options = ImportOptions(
-        cluster=cluster if isinstance(cluster, str) else None,
-        timezone=timezone if isinstance(timezone, str) else None,
-    )
+    header, ordinal = _header_and_ordinal(context)
+    place, line = check_context(raw, context)
+    options = options_of(context)
     raw = _without_return(raw)
     try:
         record = Record(row_values(header, raw), raw, ordinal)
         events, oddities = translator(options, context).translate(record)
     except BadRecord as error:
-        raise BadRecord(f"{path}:{line}: {error.message}", code=error.code, hint=error.hint) from error
+        raise BadRecord(f"{place}:{line}: {error.message}", code=error.code, hint=error.hint) from error
     except Refused as error:
-        raise BadRecord(f"{path}:{line}: {error.message}", code="bad-options", hint=error.hint) from error
-    return Translated(line, events, _anomalies(Path(path), line, oddities))
+        raise BadRecord(f"{place}:{line}: {error.message}", code="bad-options", hint=error.hint) from error
+    return Translated(line, events, anomalies(place, line, oddities))
 
 
 def row_values(header: Sequence[str], raw: bytes) -> dict[str, str]:
@@ -258,13 +239,6 @@ def _without_return(raw: bytes) -> bytes:
     return raw[:-1] if raw.endswith(b"\r") else raw
 
 
-def _anomalies(path: Path, line: int, oddities: Sequence[Odd]) -> tuple[Anomaly, ...]:
-    if not oddities:
-        return ()
-    place = path_text(path)
-    return tuple(Anomaly(code, line, f"{place}:{line}: {message}") for code, message in oddities)
-
-
 def _fault(
     table: Table, translator: Translator, item: Line, ordinal: int, error: BadRecord, position: int
 ) -> Fault:
@@ -278,29 +252,19 @@ def _fault(
 
 
 def _context(table: Table, options: ImportOptions, line: int, ordinal: int) -> dict[str, object]:
-    return {
-        "path": path_text(table.path),
-        "line": line,
-        "header": list(table.header),
-        "ordinal": ordinal,
-        "cluster": options.cluster,
-        "timezone": options.timezone,
-    }
+    return context_of(table.path, line, options) | {"header": list(table.header), "ordinal": ordinal}
 
 
-def _place(context: Mapping[str, object]) -> tuple[str, int, list[str], int]:
-    path, line = context.get("path"), context.get("line")
+def _header_and_ordinal(context: Mapping[str, object]) -> tuple[list[str], int]:
     header, ordinal = context.get("header"), context.get("ordinal")
     if (
-        isinstance(path, str)
-        and isinstance(line, int)
-        and isinstance(ordinal, int)
+        isinstance(ordinal, int)
         and isinstance(header, list)
         and all(isinstance(column, str) for column in header)
     ):
-        return path, line, header, ordinal
+        return header, ordinal
     raise BadRecord(
-        "the dead letter does not say which file, line and columns the record came from",
+        "the dead letter does not say which columns the record had",
         code="no-context",
         hint="import the file again",
     )

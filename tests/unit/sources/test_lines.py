@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.sources import lines
-from gpuledger.sources.lines import LINE_LIMIT_BYTES, RAW_LIMIT_BYTES, Broken, Line, read_lines
+from gpuledger.sources.lines import LINE_LIMIT_BYTES, RAW_LIMIT_BYTES, Broken, Line, read_lines, read_whole
 
 TEXT = b"".join(b"%06d,%s\n" % (n, hashlib.sha256(b"%d" % n).hexdigest().encode()) for n in range(20_000))
 ROWS = TEXT.split(b"\n")[:-1]
@@ -172,3 +172,22 @@ def test_no_byte_is_lost_or_invented(tmp_path: Path, content: bytes, cut: int, *
         assert content.startswith(joined)
         if cut == 0:
             assert joined == content
+
+
+def test_a_whole_file_is_read_with_its_size_on_disk(tmp_path: Path) -> None:
+    file = tmp_path / "whole"
+    file.write_bytes(gzip.compress(b"x" * 100_000))
+    assert read_whole(file) == (b"x" * 100_000, file.stat().st_size)
+
+
+def test_a_whole_file_that_is_damaged_or_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "whole"
+    file.write_bytes(gzip.compress(b"x" * 100_000)[:-3])
+    with pytest.raises(Refused, match="cut short"):
+        read_whole(file)
+    file.write_bytes(b"x" * 100_000)
+    monkeypatch.setattr(lines, "WHOLE_LIMIT_BYTES", 99_999)
+    with pytest.raises(Refused, match="more than 99999 bytes in one document"):
+        read_whole(file)
