@@ -34,6 +34,8 @@ class Submitted(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
         kind: train, debug, interactive or inference.
         eligible_at: When it may first start; the time of submission unless given.
         clusters: Clusters it may run on, first choice first.
+        labels: What the source says of it in its own words, such as partition, qos, queue or namespace; never a
+            person's name. Mapping rules read them.
     """
 
     account: Name
@@ -47,6 +49,7 @@ class Submitted(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     resumable: bool | None = None
     eligible_at: Instant | None = None
     clusters: list[str] | None = None
+    labels: dict[str, str] | None = None
 
 
 class Started(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):

@@ -27,6 +27,7 @@ class Job:
         ended_s: When it ended; None when it has not.
         reason: Why it ended.
         eligible_s: When it could first start, where the record says so.
+        labels: What else the source says of it, for mapping rules; never a person's name.
     """
 
     source: str
@@ -44,6 +45,7 @@ class Job:
     time_limit_s: int | None = None
     hosts: list[str] | None = None
     gpu_uuids: list[str] | None = None
+    labels: dict[str, str] | None = None
 
     def facts(self) -> list[tuple[Event, bytes]]:
         """Return submission, start and end, as far as they happened."""
@@ -57,6 +59,7 @@ class Job:
             gpu_model=self.gpu_model,
             time_limit_s=self.time_limit_s,
             eligible_at=None if self.eligible_s is None else instant(self.eligible_s),
+            labels=self.labels or None,
         )
         facts = [make(id=f"{workload}/submitted", source=source, at_s=self.submitted_s, data=submitted)]
         if self.started_s is not None:
