@@ -13,14 +13,15 @@ import msgspec
 
 from gpuledger.events.fields import END_OF_TIME_S, Name, is_storable
 from gpuledger.events.registry import Fact, fact_type, name_of
+from gpuledger.events.upcasting import lift, lift_journalled, stamp, version_of
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import BadRecord
 
 PREFIX = "org.gpuledger."
-SUFFIX = ".v1"
 SCHEMA_ROOT = "urn:gpuledger:schema:"
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_TYPE = re.compile(re.escape(PREFIX) + r"(?P<name>[a-z_]+\.[a-z_]+)\.v(?P<version>[1-9][0-9]{0,3})")
 _NULL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 """The escape of U+0000, which PostgreSQL cannot store; an escaped backslash before ``u0000`` is none."""
 
@@ -127,16 +128,11 @@ def decode(value: bytes) -> Event:
         raise BadRecord(f"CloudEvents version {wire.specversion!r} is not 1.0", code="unknown-version")
     if wire.time.tzinfo is None:
         raise BadRecord("time: has no zone", code="naive-time", hint="write RFC 3339 with Z or an offset")
-    fact = fact_type(wire.type.removeprefix(PREFIX).removesuffix(SUFFIX)) if _is_ours(wire.type) else None
-    if fact is None:
-        raise BadRecord(
-            f"type: {wire.type!r} is not a known event type",
-            code="unknown-type",
-            hint="see docs/events.md for the types this version reads",
-        )
+    name, version, fact = _type(wire.type)
     try:
-        data = _data_decoder(fact).decode(wire.data)
-        raw = _any_decoder.decode(wire.data)
+        said = lift(name, version, bytes(wire.data))
+        data = _data_decoder(fact).decode(said)
+        raw = _any_decoder.decode(said)
     except _UNREADABLE as error:
         raise BadRecord(f"data of {wire.type}: {error}", code="bad-field") from error
     at_s = seconds(wire.time)
@@ -163,8 +159,13 @@ def data_json(data: Fact) -> bytes:
     return _encoder.encode(data)
 
 
+def journal_json(data: Fact) -> bytes:
+    """Return a fact's data as it is journalled: ``decode_data`` reads it for ever, whatever becomes of the type."""
+    return stamp(name_of(type(data)), data_json(data))
+
+
 def decode_data(name: str, body: bytes | str) -> Fact:
-    """Read the data of a journalled fact; extra keys are ignored.
+    """Read the data of a journalled fact, of whatever version; extra keys are ignored.
 
     Raises:
         KeyError: When the name is not a known type.
@@ -175,7 +176,7 @@ def decode_data(name: str, body: bytes | str) -> Fact:
         if fact is None:
             raise KeyError(name)
         decoder = _named_decoders[name] = _data_decoder(fact)
-    return decoder.decode(body)
+    return decoder.decode(lift_journalled(name, body))
 
 
 def book_of(data: Fact) -> str:
@@ -222,16 +223,39 @@ def _form_of(fact: type[Fact]) -> _Form:
         fields = fact.__struct_fields__
         key = "host" if name == "telemetry.sampled" else "cluster"
         form = _forms[fact] = _Form(
-            type=PREFIX + name + SUFFIX,
-            schema=SCHEMA_ROOT + name + ":v1",
+            type=type_of(name),
+            schema=schema_urn(name),
             subject=next((field for field in ("workload", "host", "account") if field in fields), None),
             key=key if key in fields else None,
         )
     return form
 
 
-def _is_ours(type_: str) -> bool:
-    return type_.startswith(PREFIX) and type_.endswith(SUFFIX)
+def type_of(name: str) -> str:
+    """Return the CloudEvents type of a name, in today's version."""
+    return f"{PREFIX}{name}.v{version_of(name)}"
+
+
+def schema_urn(name: str) -> str:
+    """Return the URN of the schema of a type's data, in today's version."""
+    return f"{SCHEMA_ROOT}{name}:v{version_of(name)}"
+
+
+def _type(written: str) -> tuple[str, int, type[Fact]]:
+    """Return name, version and class of a CloudEvents type.
+
+    Raises:
+        BadRecord: When this code does not read it.
+    """
+    found = _TYPE.fullmatch(written)
+    fact = fact_type(found["name"]) if found else None
+    if found is None or fact is None or int(found["version"]) > version_of(found["name"]):
+        raise BadRecord(
+            f"type: {written!r} is not a known event type",
+            code="unknown-type",
+            hint="see docs/events.md for the types this version reads",
+        )
+    return found["name"], int(found["version"]), fact
 
 
 def _data_decoder(fact: type[Fact]) -> "msgspec.json.Decoder[Fact]":

@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
-from gpuledger.events.envelope import PREFIX, SCHEMA_ROOT, SUFFIX
+from gpuledger.events.envelope import SCHEMA_ROOT, schema_urn, type_of
 from gpuledger.events.registry import fact_type, names
+from gpuledger.events.upcasting import version_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -30,7 +31,7 @@ _ENVELOPE: dict[str, Any] = {
         "specversion": {"const": "1.0"},
         "id": {"type": "string", "minLength": 1},
         "source": {"type": "string", "minLength": 1},
-        "type": {"enum": [PREFIX + name + SUFFIX for name in names()]},
+        "type": {"enum": [type_of(name) for name in names()]},
         "time": {"type": "string", "format": "date-time"},
         "datacontenttype": {"type": "string"},
         "dataschema": {"type": ["string", "null"]},
@@ -53,7 +54,7 @@ def schema_of(name: str) -> dict[str, Any]:
         raise KeyError(name)
     (reference,), components = msgspec.json.schema_components([fact], ref_template="#/$defs/{name}")
     own = _described(components.pop(reference["$ref"].rpartition("/")[2]), fact)
-    schema = {"$schema": DIALECT, "$id": f"{SCHEMA_ROOT}{name}:v1", **own, "title": PREFIX + name + SUFFIX}
+    schema = {"$schema": DIALECT, "$id": schema_urn(name), **own, "title": type_of(name)}
     if components:
         schema["$defs"] = {key: _described(node) for key, node in sorted(components.items())}
     return schema
@@ -61,7 +62,7 @@ def schema_of(name: str) -> dict[str, Any]:
 
 def documents() -> dict[str, str]:
     """Return the text of every schema file by its name."""
-    schemas = {f"{name}.v1.json": schema_of(name) for name in names()}
+    schemas = {f"{name}.v{version_of(name)}.json": schema_of(name) for name in names()}
     schemas["envelope.v1.json"] = _ENVELOPE
     return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
 

@@ -14,7 +14,7 @@ from psycopg import DataError
 
 from gpuledger.database.engine import Writer
 from gpuledger.events import budget, closing, workload
-from gpuledger.events.envelope import ORG_BOOK, Event, data_json, make
+from gpuledger.events.envelope import ORG_BOOK, Event, journal_json, make
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
@@ -205,7 +205,7 @@ class _Batch:
             digest=digest,
             workload=getattr(fact, "workload", None),
             run=getattr(fact, "run", None),
-            body=data_json(fact).decode(),
+            body=journal_json(fact).decode(),
             extra_ref=store_texts(self.writer, event),
         )
         postings = self._postings(seq, event, fact, digest, is_last=is_last)

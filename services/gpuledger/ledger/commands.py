@@ -13,7 +13,8 @@ import msgspec
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import AdjustmentPosted, Granted, Transferred
-from gpuledger.events.envelope import book_of, data_json, make
+from gpuledger.events.envelope import book_of, data_json, decode_data, make
+from gpuledger.events.registry import Fact
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
 from gpuledger.kernel.amounts import GPU_MS_MAX, gpu_hours
 from gpuledger.kernel.calendar import Calendar
@@ -193,7 +194,7 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
     row = (
         driver(writer)
         .execute(
-            "SELECT j.seq, j.recorded_at, j.body::text, t.body"
+            "SELECT j.seq, j.recorded_at, j.type, j.body::text, t.body"
             " FROM ledger.identities AS i JOIN ledger.journal AS j USING (book, seq)"
             " LEFT JOIN side.texts AS t ON t.ref = j.extra_ref"
             " WHERE i.book = %s AND i.event_id = %s AND i.source = %s",
@@ -203,8 +204,10 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
     )
     if row is None:
         return None
-    seq, recorded_at, body, texts = row
-    if _said(body) != _said(data_json(impersonal(command))) or not _typed_alike(texts, command.reason):
+    seq, recorded_at, type_, body, texts = row
+    if _said(decode_data(type_, body)) != _said(impersonal(command)) or not _typed_alike(
+        texts, command.reason
+    ):
         raise KeyReused(
             f"key {key!r} stands for another command of book {book!r}: {_told(body)}",
             hint="use a new key for a new command",
@@ -212,9 +215,9 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
     return Booked(seq, recorded_at, repeated=True)
 
 
-def _said(body: str | bytes) -> dict[str, Any]:
+def _said(order: Fact) -> dict[str, Any]:
     """Return what the caller said; who called, and what the account was at that moment, may differ in a retry."""
-    fields: dict[str, Any] = msgspec.json.decode(body)
+    fields: dict[str, Any] = msgspec.json.decode(data_json(order))
     return {name: value for name, value in fields.items() if name not in ("by", "limit")}
 
 

@@ -14,13 +14,15 @@ import pytest
 
 from gpuledger.events.envelope import data_json, decode
 from gpuledger.events.registry import names
+from gpuledger.events.upcasting import lift, version_of
 
 CORPUS = Path(__file__).with_name("corpus")
 FILES = sorted(path.name for path in CORPUS.glob("*.ndjson"))
 
 
-def test_every_type_is_in_the_corpus() -> None:
-    missing = sorted(set(names()) - {name.removesuffix(".v1.ndjson") for name in FILES})
+def test_every_version_of_every_type_is_in_the_corpus() -> None:
+    wanted = {f"{name}.v{1 + step}.ndjson" for name in names() for step in range(version_of(name))}
+    missing = sorted(wanted - set(FILES))
     assert not missing, f"add a file for each: {missing}"
 
 
@@ -37,7 +39,10 @@ def test_an_old_event_says_what_it_said(name: str) -> None:
         said = json.loads(line)
         event = decode(line)
         assert (event.id, event.source) == (said["id"], said["source"])
-        assert name == f"{event.name}.v1.ndjson" or name.startswith("story")
+        version = said["type"].rpartition(".v")[2]
+        assert name == f"{event.name}.v{version}.ndjson" or name.startswith("story")
         assert event.extra == {}
-        assert json.loads(data_json(event.data)) == said["data"]
+        assert json.loads(data_json(event.data)) == json.loads(
+            lift(event.name, int(version), json.dumps(said["data"]))
+        )
         assert event.digest == hashlib.sha256(line).digest()

@@ -3,10 +3,12 @@
 import itertools
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.integration.ledger.books import Ledger
+from tests.integration.ledger.books import HOUR, NOON, Ledger, ended, started, submitted, told
 
 from gpuledger.database.engine import reading, writing
+from gpuledger.events import upcasting
 from gpuledger.events.envelope import Event, book_of, decode
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger.append import append
@@ -80,3 +82,28 @@ def test_the_corpus_gives_the_state_that_it_gave(
         assert verify(reader).ok
         assert check(reader, BERLIN).ok
         assert state_digest(reader) == DIGESTS[date]
+
+
+def test_a_type_that_got_a_new_version_is_read_from_the_same_journal(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_s = int(NOON.timestamp()) - 4 * HOUR
+    old = [told(start_s, submitted()), told(start_s, started(attempt=0))]
+    ledger.append(*old)
+    before = ledger.digest()
+
+    def counted_from_one(data: dict[str, object]) -> dict[str, object]:
+        return data | {"attempt": data["attempt"] + 1}  # type: ignore[operator]
+
+    monkeypatch.setattr(upcasting, "STEPS", {"workload.started": (counted_from_one,)})
+    assert ledger.digest() == before
+    assert ledger.append(*old).repeated == len(old)
+    ledger.append(told(start_s + HOUR, ended()), told(start_s, submitted("w2")), told(start_s, started("w2")))
+    ledger.append(told(start_s + 2 * HOUR, ended("w2")))
+    with reading(ledger.engine) as reader:
+        assert verify(reader).ok
+        assert check(reader, BERLIN).ok
+    bodies = ledger.rows("SELECT workload, body::text FROM ledger.journal WHERE type = 'workload.started'")
+    said = {workload: msgspec.json.decode(body) for workload, body in bodies}
+    assert [(said[w].get("schema_version"), said[w]["attempt"]) for w in ("w1", "w2")] == [(None, 0), (2, 1)]
+    assert ledger.total() == 3 * 8_000 * HOUR
