@@ -1,6 +1,6 @@
 """What a stream may say: facts and orders, not what the ledger writes itself, and nothing that would stop a book."""
 
-from typing import NoReturn
+import datetime as dt
 
 from gpuledger.events.budget import Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import ORG_BOOK, Event, decode
@@ -50,12 +50,11 @@ def _check_order(fact: Fact) -> None:
         match fact:
             case Granted():
                 _check_priority(fact.priority, PRIORITY_MAX)
-                _check_period(fact.period)
+                Calendar().period_bounds_s(fact.period)
                 written(fact.rollover)
-                if fact.expires_at is not None and not 0 <= seconds(fact.expires_at) < END_OF_TIME_S:
-                    _out_of_range("expires_at", fact.expires_at.isoformat())
+                _check_expiry(fact.expires_at)
             case Transferred():
-                _check_period(fact.period)
+                Calendar().period_bounds_s(fact.period)
             case PolicyChanged(policy="organisation"):
                 Calendar(fact.timezone or "")
             case Submitted():
@@ -71,11 +70,8 @@ def _check_priority(priority: int | None, most: int) -> None:
         raise BadRecord(f"priority: {priority} is beyond {most}", code="bad-field")
 
 
-def _check_period(period: str) -> None:
-    start_s, end_s = Calendar().period_bounds_s(period)
-    if start_s < 0 or end_s > END_OF_TIME_S:
-        _out_of_range("period", period)
-
-
-def _out_of_range(key: str, value: str) -> NoReturn:
-    raise BadRecord(f"{key}: {value} is outside the years 1970 to 2100", code="bad-field")
+def _check_expiry(expires_at: dt.datetime | None) -> None:
+    if expires_at is not None and not 0 <= seconds(expires_at) < END_OF_TIME_S:
+        raise BadRecord(
+            f"expires_at: {expires_at.isoformat()} is outside the years 1970 to 2100", code="bad-field"
+        )

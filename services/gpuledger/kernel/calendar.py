@@ -10,6 +10,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import Refused
 
+_FIRST_PERIOD, _LAST_PERIOD = "1969-12", "2101-01"
+"""A zone's calendar may be a day before or after UTC's at either end of the ledger's time."""
+
 _ONE_DAY = dt.timedelta(days=1)
 _PERIOD = re.compile(r"[0-9]{4}-[0-9]{2}")
 
@@ -120,6 +123,10 @@ def _period_bounds_s(timezone: str, period: str) -> tuple[int, int]:
     refused = Refused(f"period {period!r} is not of the form YYYY-MM", hint="such as 2017-10")
     if not _PERIOD.fullmatch(period):
         raise refused
+    if not _FIRST_PERIOD <= period <= _LAST_PERIOD:
+        raise Refused(
+            f"period {period!r} is outside the years 1970 to 2100", hint="the ledger keeps time within them"
+        )
     try:
         first = dt.date.fromisoformat(f"{period}-01")
         following = (first + dt.timedelta(days=32)).replace(day=1)

@@ -8,7 +8,7 @@ preemptible from the outset (DESIGN section 8, the contract).
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
 from gpuledger.database.engine import Writer
 from gpuledger.events import workload as workload_events
@@ -17,17 +17,16 @@ from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.accounts import lineage
-from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
+from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import NotFound, Refused
-from gpuledger.ledger import periods, queries, store
+from gpuledger.ledger import queries, store
 from gpuledger.ledger.append import append
-from gpuledger.ledger.balances import Rooms
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known, winner
 from gpuledger.ledger.holds import newest
-from gpuledger.ledger.rates import UNWEIGHTED, Rates
+from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S, History, derive
 from gpuledger.ledger.stops import Stop, why
 
@@ -56,15 +55,6 @@ class Admission:
     decision: DecisionMade
     seq: int
     repeated: bool
-
-
-class Need(NamedTuple):
-    """GPU-time that is to be set aside: who pays, for what, from when to when (seconds since the epoch)."""
-
-    account: str
-    gpus_milli: int
-    gpu_model: str | None
-    span: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,60 +225,3 @@ def _unfunded(
         return f"{unshared[0]} has share 0, so nothing below it is funded"
     need = Need(asked.account, asked.gpus_milli, asked.gpu_model, span)
     return Purse(writer, cluster, span[0], calendar).shortfall(need)
-
-
-class Purse:
-    """What is left to promise to hard accounts, and those below them, while several ask one after the other.
-
-    Args:
-        writer: The transaction that holds the book's lock.
-        cluster: The cluster.
-        now_s: The present.
-        calendar: The organisation's days.
-    """
-
-    def __init__(self, writer: Writer, cluster: str, now_s: int, calendar: Calendar) -> None:
-        self._writer, self._cluster, self._calendar = writer, cluster, calendar
-        self._hard = queries.hard_accounts(writer, instant(now_s))
-        self._card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)
-        self._rooms = Rooms(writer, cluster, now_s, calendar)
-
-    def shortfall(self, need: Need) -> str | None:
-        """Take what a hold needs, or return why it cannot be paid for.
-
-        Each period that the span touches must have room for its part; one that is not open yet has what its opening
-        would grant. Nothing is taken when any part is lacking.
-        """
-        hard = self._hard & set(lineage(need.account))
-        if not hard:
-            return None
-        parts = _by_period(need, self._card, self._calendar)
-        for period, weighted in parts.items():
-            to_come = _to_come(self._writer, self._cluster, period, need.account, self._calendar)
-            found = self._rooms.left(need.account, period, hard, to_come)
-            left = found.available_gpu_ms
-            if weighted and left * WEIGHT_ONE < weighted:
-                return (
-                    f"{found.account} is hard and has {gpu_hours(left)} GPU-hours left in {period};"
-                    f" {gpu_hours(-(-weighted // WEIGHT_ONE))} are needed"
-                )
-        for period, weighted in parts.items():
-            self._rooms.take(need.account, period, -(-weighted // WEIGHT_ONE))
-        return None
-
-
-def _to_come(writer: Writer, cluster: str, period: str, account: str, calendar: Calendar) -> int:
-    """Return what the opening of a period that is still to be opened would grant the account, in gpu_ms."""
-    if periods.is_opened(writer, cluster, period):
-        return 0
-    grants = periods.opening(writer, cluster, period, calendar).grants
-    return sum(grant.gpu_ms for grant in grants if grant.account == account)
-
-
-def _by_period(need: Need, card: Rates, calendar: Calendar) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for piece in calendar.slices(*need.span):
-        period = calendar.period_of(piece.day)
-        weighted = card.weighted(need.gpu_model, need.gpus_milli, piece.start_s, piece.end_s)
-        found[period] = found.get(period, 0) + weighted
-    return found

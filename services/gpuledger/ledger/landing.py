@@ -14,9 +14,10 @@ from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.ledger import queries, store
-from gpuledger.ledger.admission import SLICE_S, SOURCE, Need, Purse, catch_up, protection_s
+from gpuledger.ledger.admission import SLICE_S, SOURCE, catch_up, protection_s
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.state import minimum_runtimes
 
 OVER_BUDGET = "over-budget"

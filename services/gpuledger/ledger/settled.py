@@ -73,6 +73,22 @@ def read(connection: Reader | Writer, book: str, calendar: Calendar, ticked_s: i
     return Settled(book, closed, today, calendar, frozenset(lapses), dict(lapses))
 
 
+def first_unclosed(connection: Reader | Writer, book: Settled, account: str, period: str) -> str | None:
+    """Return the first period before one that a close is still to settle for an account, or None for none."""
+    last_closed = max((closed for closed in book.closed if closed < period), default="")
+    row = driver(connection).execute(
+        """
+        SELECT min(period) FROM (
+            SELECT period FROM ledger.periods WHERE book = %(book)s
+            UNION ALL SELECT period FROM ledger.lots WHERE book = %(book)s AND account = %(account)s
+        ) AS begun WHERE period > %(closed)s AND period < %(period)s
+        """,
+        {"book": book.name, "account": account, "closed": last_closed, "period": period},
+    ).fetchone()  # fmt: skip
+    first: str | None = row[0] if row else None
+    return first
+
+
 def accounts_in(connection: Reader | Writer, book: Settled, periods: Iterable[str]) -> set[Touched]:
     """Return the accounts with lots in the periods, or with movements that belong there, whenever they were booked."""
     asked = list(periods)

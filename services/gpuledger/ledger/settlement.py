@@ -74,6 +74,29 @@ def rebuild(writer: Writer, book: str, calendar: Calendar, ticked_s: int | None)
     settled.write_carried(writer, extent, starts, carried)
 
 
+def to_be_carried(
+    connection: Reader | Writer, book: str, calendar: Calendar, account: str, period: str
+) -> int:
+    """Return what the closes of the periods before one would bring an account into it, if they came now.
+
+    It is 0 when the period before is closed: then it is in the balance. Below zero it is a debt.
+
+    Returns:
+        Weighted: gpu_ms x per mille.
+    """
+    extent = settled.read(connection, book, calendar, None)
+    start = settled.first_unclosed(connection, extent, account, period)
+    if start is None:
+        return 0
+    unclosed = [start]
+    while (following := calendar.following(unclosed[-1])) != period:
+        unclosed.append(following)
+    first_day, _ = calendar.days_of(period)
+    closed = extent._replace(closed=frozenset(unclosed), today=first_day, lapses=frozenset(), last_lapse={})
+    _, carried = _arithmetic(connection, closed, {account: start})
+    return sum(lot.amount for lot in carried.get((account, period), ()))
+
+
 def _touched(postings: Iterable[Posting], calendar: Calendar) -> set[Touched]:
     return {
         Touched(leg.account, calendar.period_of(posting.day))

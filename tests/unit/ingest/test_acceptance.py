@@ -66,7 +66,7 @@ GRANT: dict[str, Any] = {
         (Granted(**{**GRANT, "period": "soon"}), "soon"),
         (Granted(**GRANT, rollover="half of it"), "'half of it' is no rule"),
         (Granted(**GRANT, priority=10**12), "priority: 1000000000000 is beyond 1000000000"),
-        (Granted(**{**GRANT, "period": "2101-06"}), "period: 2101-06 is outside the years 1970 to 2100"),
+        (Granted(**{**GRANT, "period": "2101-06"}), "period '2101-06' is outside the years 1970 to 2100"),
         (Granted(**GRANT, expires_at=dt.datetime.max.replace(tzinfo=dt.UTC)), "expires_at: 9999-12-31"),
         (
             Submitted(cluster="alpha", workload="w", account="a", user="u", gpus_milli=1, priority=-(10**25)),
