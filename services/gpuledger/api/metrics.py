@@ -25,6 +25,7 @@ MetricName = Literal[
     "gpuledger_journal_rows",
     "gpuledger_book_head_timestamp_seconds",
     "gpuledger_book_head_age_seconds",
+    "gpuledger_book_writers_waiting",
     "gpuledger_dead_letters",
     "gpuledger_stream_position",
     "gpuledger_stream_waiting_records",
@@ -43,6 +44,7 @@ _HELP: dict[MetricName, str] = {
     "gpuledger_journal_rows": "Rows of a book's journal.",
     "gpuledger_book_head_timestamp_seconds": "When a book's newest row was recorded, as Unix time.",
     "gpuledger_book_head_age_seconds": "Seconds since a book's newest row was recorded.",
+    "gpuledger_book_writers_waiting": "Transactions that wait for a book's lock.",
     "gpuledger_dead_letters": "Dead letters that wait for a person.",
     "gpuledger_stream_position": "Records of a partition that a consumer has booked.",
     "gpuledger_stream_waiting_records": "Records that waited to be booked when the worker looked last.",
@@ -84,7 +86,7 @@ class BookCollector(Collector):
     def _read(self) -> list[Metric]:
         with reading(self._context.engine) as reader:
             books, dead = queries.book_heads(reader), queries.dead_letter_count(reader)
-            streams = queries.streams(reader)
+            streams, waiting = queries.streams(reader), queries.writers_waiting(reader)
         rows = GaugeMetricFamily("gpuledger_journal_rows", help_of("gpuledger_journal_rows"), labels=["book"])
         heads = GaugeMetricFamily(
             "gpuledger_book_head_timestamp_seconds",
@@ -94,14 +96,18 @@ class BookCollector(Collector):
         ages = GaugeMetricFamily(
             "gpuledger_book_head_age_seconds", help_of("gpuledger_book_head_age_seconds"), labels=["book"]
         )
+        queues = GaugeMetricFamily(
+            "gpuledger_book_writers_waiting", help_of("gpuledger_book_writers_waiting"), labels=["book"]
+        )
         now = self._context.clock.now()
         for status in books:
+            queues.add_metric([status.book], waiting[status.book])
             rows.add_metric([status.book], status.rows)
             heads.add_metric([status.book], status.last_recorded_at.timestamp())
             ages.add_metric([status.book], (now - status.last_recorded_at).total_seconds())
         letters = GaugeMetricFamily("gpuledger_dead_letters", help_of("gpuledger_dead_letters"))
         letters.add_metric([], dead)
-        return [rows, heads, ages, letters, *_backlog(streams)]
+        return [rows, heads, ages, queues, letters, *_backlog(streams)]
 
 
 def _backlog(streams: Iterable[queries.StreamStatus]) -> list[Metric]:

@@ -125,6 +125,21 @@ def streams(reader: Reader) -> list[StreamStatus]:
     return [StreamStatus(*row) for row in rows]
 
 
+def writers_waiting(reader: Reader) -> dict[str, int]:
+    """Return book -> how many transactions wait for its lock now; books that nobody waits for are there with 0."""
+    rows = driver(reader).execute(
+        """
+        SELECT b.book, count(l.pid)
+        FROM ledger.books AS b LEFT JOIN pg_locks AS l
+          ON l.locktype = 'advisory' AND NOT l.granted AND l.objsubid = 1
+             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+             AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(b.book, 0)
+        GROUP BY b.book
+        """
+    )
+    return dict(rows.fetchall())
+
+
 def dead_letter_count(reader: Reader) -> int:
     """Return how many dead letters wait for a person."""
     row = (

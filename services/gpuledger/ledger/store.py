@@ -36,8 +36,13 @@ class BookHead(NamedTuple):
 
 
 def lock_book(writer: Writer, book: str) -> BookHead:
-    """Take the book's lock until the transaction ends and return its head; a new book begins at 0."""
+    """Take the book's lock until the transaction ends and return its head; a new book begins at 0.
+
+    Writers queue at an advisory lock of the book, where PostgreSQL serves them in the order in which they came and
+    shows how many wait; the locked row gives the gapless number and holds off whoever writes without asking.
+    """
     connection = driver(writer)
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (book,))
     connection.execute(
         "INSERT INTO ledger.books (book, last_seq, head, last_recorded_at) VALUES (%s, 0, %s, %s)"
         " ON CONFLICT (book) DO NOTHING",

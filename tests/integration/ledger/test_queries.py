@@ -1,9 +1,11 @@
 """Small reads."""
 
 import datetime as dt
+import threading
+import time
 
 import pytest
-from tests.integration.ledger.books import HOUR, NOON, Ledger, run_of, submitted, told
+from tests.integration.ledger.books import CLUSTER, HOUR, NOON, Ledger, run_of, submitted, told
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.events.budget import AccountCreated, PolicyChanged, ShareSet
@@ -11,7 +13,7 @@ from gpuledger.ingest.dead_letters import DeadLetter, put, resolve, waiting
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger import queries
+from gpuledger.ledger import queries, store
 
 
 def test_clusters_are_the_books_without_the_organisations(ledger: Ledger) -> None:
@@ -86,3 +88,28 @@ def test_dead_letters_are_counted_until_they_are_resolved(ledger: Ledger) -> Non
     with reading(ledger.engine) as reader:
         assert queries.dead_letter_count(reader) == 2
         assert [stored.letter.position for stored in waiting(reader, limit=1)] == [1]
+
+
+def test_who_waits_for_a_book_is_counted(ledger: Ledger) -> None:
+    ledger.append(told(0, submitted(cluster="beta")))
+    ledger.append(told(0, submitted()))
+
+    def waiting_now() -> dict[str, int]:
+        with reading(ledger.engine) as reader:
+            return queries.writers_waiting(reader)
+
+    assert waiting_now() == {CLUSTER: 0, "beta": 0}
+    threads = [
+        threading.Thread(target=ledger.append, args=(told(n, submitted(f"w{n}")),)) for n in range(1, 4)
+    ]
+    with writing(ledger.engine) as writer:
+        store.lock_book(writer, CLUSTER)
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + 30
+        while waiting_now() != {CLUSTER: 3, "beta": 0}:
+            assert time.monotonic() < deadline, waiting_now()
+            time.sleep(0.05)
+    for thread in threads:
+        thread.join(30)
+    assert waiting_now() == {CLUSTER: 0, "beta": 0}
