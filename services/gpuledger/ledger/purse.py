@@ -4,6 +4,9 @@ Grants of a period come with its opening, and what the period before leaves come
 after the edge. A run that lives on either is not landed at midnight for that: what would come if both came now counts.
 """
 
+import datetime as dt
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from gpuledger.database.engine import Writer
@@ -11,9 +14,10 @@ from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
-from gpuledger.ledger import periods, queries, settlement
+from gpuledger.ledger import periods, queries, settled, settlement
 from gpuledger.ledger.balances import Rooms
 from gpuledger.ledger.rates import UNWEIGHTED, Rates
+from gpuledger.ledger.settled import Touched
 
 
 class Need(NamedTuple):
@@ -41,35 +45,53 @@ class Purse:
         self._card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)
         self._rooms = Rooms(writer, cluster, now_s, calendar)
         self._carried: dict[tuple[str, str], int] = {}
+        self._taken: dict[tuple[str, str], Counter[dt.date]] = {}
 
     def shortfall(self, need: Need) -> str | None:
         """Take what a hold needs, or return why it cannot be paid for.
 
-        Each period that the span touches must have room for its part, what is still to come into it counted in.
-        Nothing is taken when any part is lacking.
+        Each period that the span touches must have room for its part, what is still to come into it counted in, and
+        what lapses at a midnight within the span pays for nothing after it. Nothing is taken when any part is lacking.
         """
         hard = self._hard & set(lineage(need.account))
         if not hard:
             return None
         parts = _by_period(need, self._card, self._calendar)
         earlier = 0
-        for period, weighted in parts.items():
+        for period, days in parts.items():
+            weighted = sum(days.values())
             to_come = self._to_be_granted(need.account, period)
             to_come += _less(self._to_be_carried(need.account, period), earlier) // WEIGHT_ONE
             found = self._rooms.left(need.account, period, hard, to_come)
             left = found.available_gpu_ms
+            if need.account in hard and (lacking := self._uncovered(need.account, period, days)):
+                left = min(left, (weighted - lacking) // WEIGHT_ONE + to_come)
             earlier += weighted
             if weighted and left * WEIGHT_ONE < weighted:
                 return (
                     f"{found.account} is hard and has {gpu_hours(left)} GPU-hours left in {period};"
                     f" {gpu_hours(-(-weighted // WEIGHT_ONE))} are needed"
                 )
-        for period, weighted in parts.items():
-            self._rooms.take(need.account, period, -(-weighted // WEIGHT_ONE))
-            for (account, later), carried in self._carried.items():
-                if account == need.account and later > period:
-                    self._carried[account, later] = _less(carried, weighted)
+        for period, days in parts.items():
+            self._take(need.account, period, days)
         return None
+
+    def _take(self, account: str, period: str, days: Mapping[dt.date, int]) -> None:
+        weighted = sum(days.values())
+        self._rooms.take(account, period, -(-weighted // WEIGHT_ONE))
+        self._taken.setdefault((account, period), Counter()).update(days)
+        for (owner, later), carried in self._carried.items():
+            if owner == account and later > period:
+                self._carried[owner, later] = _less(carried, weighted)
+
+    def _uncovered(self, account: str, period: str, days: Mapping[dt.date, int]) -> int:
+        """Return how much no lot pays for because one lapses at a midnight between the days, in gpu_ms x per mille."""
+        if not settled.has_lapse(self._writer, self._cluster, account, min(days), max(days)):
+            return 0
+        more = self._taken.get((account, period), Counter()) + Counter(days)
+        return settlement.uncovered(
+            self._writer, self._cluster, self._calendar, Touched(account, period), more
+        )
 
     def _to_be_granted(self, account: str, period: str) -> int:
         """Return what the opening of a period that is still to be opened would grant, in gpu_ms."""
@@ -92,10 +114,10 @@ def _less(carried: int, taken: int) -> int:
     return max(min(carried, 0), carried - taken)
 
 
-def _by_period(need: Need, card: Rates, calendar: Calendar) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _by_period(need: Need, card: Rates, calendar: Calendar) -> dict[str, dict[dt.date, int]]:
+    """Return period -> day -> what a need takes on it, in gpu_ms x per mille."""
+    found: dict[str, dict[dt.date, int]] = {}
     for piece in calendar.slices(*need.span):
-        period = calendar.period_of(piece.day)
         weighted = card.weighted(need.gpu_model, need.gpus_milli, piece.start_s, piece.end_s)
-        found[period] = found.get(period, 0) + weighted
+        found.setdefault(calendar.period_of(piece.day), {})[piece.day] = weighted
     return found

@@ -89,6 +89,15 @@ def first_unclosed(connection: Reader | Writer, book: Settled, account: str, per
     return first
 
 
+def has_lapse(connection: Reader | Writer, book: str, account: str, first: dt.date, last: dt.date) -> bool:
+    """Tell whether a lot of the account is gone from a day on that lies after the first and up to the last."""
+    row = driver(connection).execute(
+        "SELECT 1 FROM ledger.lots WHERE book = %s AND account = %s AND expires_on > %s AND expires_on <= %s LIMIT 1",
+        (book, account, first, last),
+    ).fetchone()  # fmt: skip
+    return row is not None
+
+
 def accounts_in(connection: Reader | Writer, book: Settled, periods: Iterable[str]) -> set[Touched]:
     """Return the accounts with lots in the periods, or with movements that belong there, whenever they were booked."""
     asked = list(periods)

@@ -97,6 +97,32 @@ def to_be_carried(
     return sum(lot.amount for lot in carried.get((account, period), ()))
 
 
+def uncovered(
+    connection: Reader | Writer,
+    book: str,
+    calendar: Calendar,
+    owner: Touched,
+    more: Mapping[dt.date, int],
+) -> int:
+    """Return how much of further use would be left without a lot, because lots lapse before the day it falls on.
+
+    Args:
+        connection: A transaction that holds the book's lock.
+        book: The book.
+        calendar: The organisation's days.
+        owner: The account and the period that the use falls into.
+        more: Day -> the use; gpu_ms x per mille, as is what is returned.
+    """
+    extent = settled.read(connection, book, calendar, None)._replace(closed=frozenset(), last_lapse={})
+    starts = {owner.account: owner.period}
+    lots = settled.lots(connection, extent, starts, None, from_scratch=False).get(owner, [])
+    uses = settled.uses(connection, extent, starts, None).get(owner, {})
+    both = {day: uses.get(day, 0) + more.get(day, 0) for day in {*uses, *more}}
+    return (
+        _settle(extent, owner.period, lots, both).overrun - _settle(extent, owner.period, lots, uses).overrun
+    )
+
+
 def _touched(postings: Iterable[Posting], calendar: Calendar) -> set[Touched]:
     return {
         Touched(leg.account, calendar.period_of(posting.day))

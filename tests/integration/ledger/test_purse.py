@@ -26,9 +26,9 @@ def ready(ledger: Ledger) -> Ledger:
     return ledger
 
 
-def grant(ledger: Ledger, period: str, gpu_hours: int, rollover: str | None) -> None:
+def grant(ledger: Ledger, period: str, gpu_hours: int, rollover: str | None, **keys: object) -> None:
     fact = granted("org/vision", period, gpu_hours * GPU_HOUR)
-    ledger.append(told(0, msgspec.structs.replace(fact, rollover=rollover)))
+    ledger.append(told(0, msgspec.structs.replace(fact, rollover=rollover, **keys)))
 
 
 def asked(ledger: Ledger, now_s: int, *hours: int, from_s: int | None = None) -> list[bool]:
@@ -93,3 +93,15 @@ def test_two_months_without_a_close_are_carried_one_through_the_other(ready: Led
     january = seconds(dt.datetime(2027, 1, 2, tzinfo=dt.UTC))
     assert asked(ready, january, 36) == [False]
     assert asked(ready, january, 35) == [True]
+
+
+def test_what_lapses_at_midnight_pays_for_nothing_after_it(ready: Ledger) -> None:
+    twelfth = dt.datetime(2026, 11, 12, tzinfo=dt.UTC)
+    grant(ready, NOVEMBER, 74, None, expires_at=twelfth)
+    grant(ready, NOVEMBER, 3, None)
+    evening_s = seconds(twelfth) - 4 * HOUR
+    assert asked(ready, evening_s, 8) == [False]
+    assert asked(ready, evening_s, 7) == [True]
+    assert asked(ready, evening_s, 6, 6) == [True, False]
+    assert asked(ready, evening_s, 6, 5, 4) == [True, True, False]
+    assert asked(ready, evening_s - 4 * HOUR, 4, 4, 2, 2) == [True, True, True, True]
