@@ -9,6 +9,7 @@ import signal
 import string
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -45,7 +46,7 @@ _JAVA_OPTIONS = (
 )
 
 
-class Broker:
+class Broker(ABC):
     """A broker with its data in a folder. It never outlives its owner, unless it is detached.
 
     Args:
@@ -121,9 +122,9 @@ class Broker:
         if self._process is not None:
             self._process.wait()
 
+    @abstractmethod
     def _prepare(self) -> tuple[Sequence[str], Mapping[str, str]]:
         """Return the command and the environment that start the broker in this folder."""
-        raise NotImplementedError
 
     def _await_answer(self, log: Path) -> None:
         deadline = time.monotonic() + START_WAIT_S
