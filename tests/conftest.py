@@ -55,11 +55,22 @@ def test_form() -> str:
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator["EmbeddedPostgres"]:
-    """One embedded PostgreSQL for the whole session, in a folder of its own."""
+    """One embedded PostgreSQL for the whole session, in a folder of its own.
+
+    Nothing in it has to outlive the machine, so it does not wait for the disk.
+    """
     from gpuledger.database.embedded import EmbeddedPostgres
 
     with EmbeddedPostgres(tmp_path_factory.mktemp("postgres")) as server:
+        wait_for_the_disk(server, wait=False)
         yield server
+
+
+def wait_for_the_disk(postgres: "EmbeddedPostgres", *, wait: bool) -> None:
+    """Let a server keep what it commits as a production server does, or be quicker than one."""
+    for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        _administer(postgres, f"ALTER SYSTEM SET {setting} = {'on' if wait else 'off'}")
+    _administer(postgres, "SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,23 @@
 """What the benches share: an empty ledger in a database of its own, and a collector told of bulk work."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import wait_for_the_disk
 from tests.integration.ledger.books import Ledger
 
 from gpuledger.ingest.collector import relax_collector
+
+if TYPE_CHECKING:
+    from gpuledger.database.embedded import EmbeddedPostgres
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _as_in_production(postgres: "EmbeddedPostgres") -> Iterator[None]:
+    wait_for_the_disk(postgres, wait=True)
+    yield
+    wait_for_the_disk(postgres, wait=False)
 
 
 @pytest.fixture
