@@ -21,7 +21,7 @@ test: $(VENV)/.dev-installed ## Set up and run every check and test, in the shor
 	@.ci/system-packages
 	@status=0; \
 	$(BIN)/just check || status=$$?; \
-	GPULEDGER_TEST_FORM=$${GPULEDGER_TEST_FORM:-short} $(BIN)/python -m pytest || status=$$?; \
+	GPULEDGER_TEST_FORM=$${GPULEDGER_TEST_FORM:-short} $(BIN)/python -m pytest -n 2 --dist loadgroup || status=$$?; \
 	exit $$status
 
 clean: ## Remove the virtual environment and every cache

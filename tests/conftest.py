@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 from hypothesis import settings
+from tests.parallel import pytest_collection_modifyitems, pytest_runtest_protocol
 
 if TYPE_CHECKING:
     from gpuledger.database.embedded import EmbeddedPostgres
+
+__all__ = ["pytest_collection_modifyitems", "pytest_runtest_protocol"]
 
 FORM = os.environ.get("GPULEDGER_TEST_FORM", "short")
 """``short``: a tenth of the stated counts, for every day. ``full``: the stated counts, for the record."""
