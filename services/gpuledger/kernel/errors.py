@@ -45,7 +45,7 @@ class BadRecord(Refused):
 
     Args:
         message: What was wrong with the record.
-        code: A short stable word for the kind of fault, such as ``end-before-start``.
+        code: A short stable word for the kind of fault, one of ``kernel.reasons``.
         hint: What a person can do about it.
     """
 
