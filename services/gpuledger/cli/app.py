@@ -7,6 +7,7 @@ from gpuledger.cli import (
     budgets,
     closes,
     database,
+    dead_letters,
     demo,
     grants,
     heads,
@@ -56,7 +57,7 @@ app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)
 ledger.audit_app.command("export-heads")(heads.export_heads)
 app.add_typer(ledger.audit_app, name="audit")
-app.add_typer(ledger.dlq_app, name="dlq")
+app.add_typer(dead_letters.app, name="dlq")
 app.add_typer(incidents.app, name="incident")
 app.add_typer(users.app, name="user")
 app.command("serve")(running.serve)

@@ -1,4 +1,4 @@
-"""``gpuledger audit``, ``rebuild`` and ``dlq``: the book itself, and what could not be read into it."""
+"""``gpuledger audit`` and ``rebuild``: the book itself."""
 
 import datetime as dt
 from pathlib import Path
@@ -11,12 +11,9 @@ from gpuledger.cli.options import AsOf, Cluster, From, Json, To, recorded, recor
 from gpuledger.cli.output import note, print_json, print_table, progress
 
 if TYPE_CHECKING:
-    from gpuledger.events.envelope import Event
-    from gpuledger.ingest.dead_letters import Stored
     from gpuledger.ledger.heads import ExportedHead
 
 audit_app = typer.Typer(help="Verify the ledger.", no_args_is_help=True)
-dlq_app = typer.Typer(help="Records that could not be read.", no_args_is_help=True)
 
 
 @audit_app.command("verify")
@@ -112,94 +109,3 @@ def rebuild(
         print(f"state digest {result.state_digest}: {'agrees with the journal' if result.ok else 'DIFFERS'}")
     if not result.ok:
         raise typer.Exit(PROBLEMS)
-
-
-@dlq_app.command("list")
-def list_(
-    cluster: Cluster = None,
-    from_: From = None,
-    to: To = None,
-    as_of: AsOf = None,
-    as_json: Json = False,
-) -> None:
-    """List what could not be read, with its place, reason and remedy.
-
-    A window is of the time of receipt; --cluster keeps what is known to be of that cluster.
-    """
-    from gpuledger import settings
-    from gpuledger.database.engine import reading
-    from gpuledger.database.opening import open_database
-    from gpuledger.ingest import dead_letters
-    from gpuledger.ledger import queries
-
-    config = settings.load()
-    with open_database(config) as engine:
-        with reading(engine) as reader:
-            calendar = queries.calendar(reader, config.calendar)
-        window = recorded_window(from_, to, calendar)
-        query = dead_letters.LettersQuery(cluster, *window, as_of=recorded(as_of))
-        documents = [
-            {
-                "id": s.id, "received_at": s.received_at.isoformat(), "place": s.letter.place, "code": s.letter.code,
-                "reason": s.letter.reason, "hint": s.letter.hint, "bytes": len(s.letter.raw),
-            }
-            for s in dead_letters.iter_waiting(engine, query)
-        ]  # fmt: skip
-    if as_json:
-        print_json({"dead_letters": documents})
-    elif not documents:
-        print("no dead letters")
-    else:
-        rows = [(d["id"], d["place"], d["code"], d["reason"]) for d in documents]
-        print_table([">id", "place", "code", "reason"], rows)
-
-
-@dlq_app.command("retry")
-def retry(as_json: Json = False) -> None:
-    """Read every dead letter again with the code of today; what is understood now is booked."""
-    from gpuledger import settings
-    from gpuledger.database.engine import Writer
-    from gpuledger.database.opening import open_database
-    from gpuledger.ingest import dead_letters
-    from gpuledger.ingest.intake import Intake
-    from gpuledger.kernel.clock import SystemClock
-    from gpuledger.kernel.errors import BadRecord
-
-    config, clock = settings.load(), SystemClock()
-    resolved = failed = 0
-    with open_database(config) as engine:
-        intake = Intake(engine, clock, config.calendar)
-        clusters: set[str] = set()
-        for item in dead_letters.iter_waiting(engine):
-            try:
-                events = _read_again(item)
-            except BadRecord as error:
-                failed += 1
-                place = "" if error.message.startswith(item.letter.place) else f"{item.letter.place}: "
-                note(f"  {place}{error.message}")
-                continue
-
-            def guard(writer: Writer, *, last: bool, item: "Stored" = item) -> None:
-                if last:
-                    dead_letters.resolve(writer, [item.id], clock.now())
-
-            intake.take(events, guard)
-            clusters |= {e.data.cluster for e in events if hasattr(e.data, "cluster")}
-            resolved += 1
-        intake.open_periods(sorted(clusters))
-    print_json({"resolved": resolved, "failed": failed}) if as_json else print(
-        f"{resolved} resolved, {failed} still bad"
-    )
-    if failed:
-        raise typer.Exit(PROBLEMS)
-
-
-def _read_again(item: "Stored") -> "list[Event]":
-    from gpuledger.ingest.acceptance import understood
-    from gpuledger.ingest.dead_letters import IMPORT_STREAM
-    from gpuledger.ingest.importer import retry_events
-    from gpuledger.sources.registry import source
-
-    if item.letter.stream.startswith(IMPORT_STREAM):
-        return [event for event, _ in retry_events(source(str(item.letter.context["source"])), item.letter)]
-    return [understood(item.letter.raw)]

@@ -28,8 +28,8 @@ def erase(
     """Erase a person: the key that ties the name to its token, and the texts kept aside of their work and orders.
 
     Chain, balances and reports stay as they are; the token in them no longer leads to anybody. Dead letters
-    that were read after all and messages that are published lose their bytes where they quote the name. Sources,
-    topics and backups keep what they hold: erase there first.
+    that were read after all or discarded, and messages that are published, lose their bytes where they quote the
+    name. Sources, topics and backups keep what they hold: erase there first.
     """
     from gpuledger import settings
     from gpuledger.database.engine import reading, writing
@@ -57,14 +57,14 @@ def _shown(found: "Erasure") -> Iterator[str]:
         yield f"- name and key behind {found.token}, which {found.rows} journal rows carry and keep"
         yield f"- {found.texts} texts kept aside"
     if read := found.dead_letters - len(found.waiting):
-        yield f"- bytes of {read} dead letters that were read after all"
+        yield f"- bytes of {read} dead letters that were read after all or discarded"
     if found.messages:
         yield f"- bytes of {found.messages} published messages"
     for letter in found.waiting[:SHOWN_MAX]:
-        yield f"  kept: dead letter {letter.id}, {letter.place}, which nobody has read yet"
+        yield f"  kept: dead letter {letter.id}, {letter.place}, which waits"
     if len(found.waiting) > SHOWN_MAX:
         yield f"  ... and {len(found.waiting) - SHOWN_MAX} more; gpuledger user erase --dry-run --json lists all"
     if found.waiting:
-        yield "  gpuledger dlq retry reads them when it can; erase again afterwards"
+        yield "  gpuledger dlq retry reads them when it can, dlq discard gives them up; erase again afterwards"
     if found.unpublished:
         yield f"  kept: {found.unpublished} messages that wait; gpuledger cycle publishes them, erase again afterwards"

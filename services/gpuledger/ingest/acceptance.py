@@ -18,13 +18,22 @@ from gpuledger.ledger.lots import PRIORITY_MAX, written
 WORKLOAD_PRIORITY_MAX = 2**53
 """The largest whole number that every reader of JSON takes as it is."""
 
+EVENT_BYTES_MAX = 4 << 20
+"""A start on five thousand hosts, each with a name of 253 bytes and eight GPUs, is no larger."""
+
 
 def understood(value: bytes) -> Event:
     """Read one event and check what its type alone cannot.
 
     Raises:
-        BadRecord: When it cannot be read, holds an impossible value, or is what the ledger writes itself.
+        BadRecord: When it cannot be read, is too large, holds an impossible value, or is what the ledger writes itself.
     """
+    if len(value) > EVENT_BYTES_MAX:
+        raise BadRecord(
+            f"the event has {len(value)} bytes, more than {EVENT_BYTES_MAX}",
+            code="event-too-large",
+            hint="publish facts, one event each; keep what is large elsewhere and say where",
+        )
     event = decode(value)
     if (command := OWN.get(type(event.data))) is not None:
         raise BadRecord(

@@ -3,7 +3,7 @@
 Both ways book the same events; a record counts as repeated when the book knew all its events.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -136,15 +136,6 @@ def run_import(
         report.faults += [_told(fault) for fault in faults]
         on_progress(batch[-1].bytes_read)
     return report, sorted(clusters)
-
-
-def retry_events(source: Source, letter: DeadLetter) -> Iterator[tuple[Event, bytes]]:
-    """Read a dead letter of an import again with the code of today.
-
-    Raises:
-        BadRecord: When it still cannot be read.
-    """
-    yield from source.retry(letter.raw, letter.context).events
 
 
 def _letter(source: Source, options: ImportOptions, fault: Fault) -> DeadLetter:

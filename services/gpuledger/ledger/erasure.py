@@ -16,14 +16,16 @@ from gpuledger.ledger.copying import driver
 from gpuledger.ledger.quotations import Quotations, Waiting
 
 # A person's rows: those that carry the token, and every other row of a workload that one of them names. A
-# comment on the end of a run is as much its owner's as the name of the job.
+# comment on the end of a run is as much its owner's as the name of the job. And why that person discarded a letter.
 _OWN_ROWS = """
     WITH named AS (SELECT book, seq, workload, extra_ref FROM ledger.journal
                    WHERE %(token)s::text IN (body->>'user', body->>'by')),
     own AS (SELECT book, seq, extra_ref FROM named
             UNION
             SELECT j.book, j.seq, j.extra_ref FROM ledger.journal AS j
-            JOIN (SELECT DISTINCT book, workload FROM named) AS n USING (book, workload))
+            JOIN (SELECT DISTINCT book, workload FROM named) AS n USING (book, workload)
+            UNION
+            SELECT stream, id, discarded_ref FROM ledger.dead_letters WHERE discarded_by = %(token)s::text)
 """
 
 
@@ -34,9 +36,9 @@ class Erasure:
     Args:
         token: What stands for the person in the journal, before and after; None when nothing there does.
         rows: Journal rows that carry the token; they stay.
-        texts: Texts kept aside of the person's work and orders; they go.
+        texts: Texts kept aside of the person's work, orders and discards; they go.
         dead_letters: Values that could not be read and in which the name occurs.
-        waiting: Those of them that wait to be read; they stay. The bytes of the others go.
+        waiting: Those of them that wait; they stay. The bytes of those that were read or discarded go.
         messages: Published messages in which the name occurs; their bytes go.
         unpublished: Messages in which the name occurs and that wait to be published; they stay.
     """
@@ -95,7 +97,7 @@ def _planned(connection: Reader | Writer, name: str, quoted: Quotations) -> Eras
         token,
         rows,
         texts,
-        dead_letters=len(quoted.resolved) + len(quoted.waiting),
+        dead_letters=len(quoted.ended) + len(quoted.waiting),
         waiting=tuple(quoted.waiting),
         messages=len(quoted.published),
         unpublished=len(quoted.unpublished),

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -48,7 +48,12 @@ def person_of(data: Fact) -> str | None:
 
 def user_keys(writer: Writer, events: Iterable[Event]) -> dict[str, UserKey]:
     """Return the keys of all people named by the events; unknown ones get one."""
-    names = sorted({name for event in events if (name := person_of(event.data)) is not None})
+    return keys_of(writer, {name for event in events if (name := person_of(event.data)) is not None})
+
+
+def keys_of(writer: Writer, people: Iterable[str]) -> dict[str, UserKey]:
+    """Return the keys of people by name; unknown ones get one."""
+    names = sorted(set(people))
     if not names:
         return {}
     connection = driver(writer)
@@ -121,8 +126,11 @@ def store_texts(writer: Writer, event: Event) -> bytes | None:
     texts = dict(event.extra)
     if isinstance(event.data, Order) and (reason := _typed(event.data)) is not None:
         texts["reason"] = reason
-    if not texts:
-        return None
+    return put_aside(writer, texts) if texts else None
+
+
+def put_aside(writer: Writer, texts: Mapping[str, Any]) -> bytes:
+    """Keep free text in the side store; return its salted reference."""
     body = msgspec.json.encode(texts, order="sorted")
     salt = secrets.token_bytes(16)
     ref = hashlib.sha256(salt + body).digest()

@@ -144,7 +144,9 @@ def dead_letter_count(reader: Reader) -> int:
     """Return how many dead letters wait for a person."""
     row = (
         driver(reader)
-        .execute("SELECT count(*) FROM ledger.dead_letters WHERE resolved_at IS NULL")
+        .execute(
+            "SELECT count(*) FROM ledger.dead_letters WHERE resolved_at IS NULL AND discarded_at IS NULL"
+        )
         .fetchone()
     )
     return int(row[0]) if row else 0

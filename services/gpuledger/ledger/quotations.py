@@ -1,8 +1,8 @@
 """Values that are kept whole and quote a person: dead letters, and messages of the outbox.
 
 Nobody knows the shape of a value that could not be read, so that a name is looked for as a word, however the
-value writes it. One that was read after all, or is published, has done its work and can lose its bytes. One that
-still waits keeps them: nothing is dropped (law 7).
+value writes it. One that was read after all, or that somebody discarded, or is published, has done its work and can
+lose its bytes. One that still waits keeps them: nothing is dropped (law 7).
 """
 
 import json
@@ -19,7 +19,7 @@ _PLAIN = re.compile(rb"[A-Za-z0-9]+")
 _FETCHED = 100
 
 _LETTERS = """
-    SELECT id, resolved_at IS NOT NULL, place, raw, convert_to(said, 'UTF8')
+    SELECT id, coalesce(resolved_at, discarded_at) IS NOT NULL, place, raw, convert_to(said, 'UTF8')
     FROM (SELECT *, concat_ws(E'\\n', place, reason, hint, context) AS said FROM ledger.dead_letters) AS letters
     WHERE position(%(part)s::bytea IN raw) > 0 OR position(%(part)s::bytea IN convert_to(said, 'UTF8')) > 0
     ORDER BY id
@@ -54,7 +54,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A dead letter that nobody has read yet: its id, and where a person finds it."""
+    """A dead letter that waits: its id, and where a person finds it."""
 
     id: int
     place: str
@@ -65,20 +65,20 @@ class Quotations:
     """Where a name occurs.
 
     Args:
-        resolved: Ids of dead letters that were read after all.
-        waiting: Dead letters that were not.
+        ended: Ids of dead letters that were read after all, or discarded.
+        waiting: Dead letters that wait.
         published: Ids of messages that are out.
         unpublished: Ids of messages that are not.
     """
 
-    resolved: list[int] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     published: list[int] = field(default_factory=list)
     unpublished: list[int] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         """Tell whether the name occurs at all."""
-        return bool(self.resolved or self.waiting or self.published or self.unpublished)
+        return bool(self.ended or self.waiting or self.published or self.unpublished)
 
 
 def find(connection: Reader | Writer, name: str) -> Quotations:
@@ -86,11 +86,11 @@ def find(connection: Reader | Writer, name: str) -> Quotations:
     mention, found = Mention(name), Quotations()
     if not name.strip():
         return found
-    for id_, resolved, place, *quoted in _iter(connection, "quoting_letters", _LETTERS, mention.part):
+    for id_, ended, place, *quoted in _iter(connection, "quoting_letters", _LETTERS, mention.part):
         if not any(mention.occurs_in(value) for value in quoted):
             continue
-        if resolved:
-            found.resolved.append(id_)
+        if ended:
+            found.ended.append(id_)
         else:
             found.waiting.append(Waiting(id_, place))
     for id_, published, value in _iter(connection, "quoting_messages", _MESSAGES, mention.part):
@@ -106,8 +106,8 @@ def erase(writer: Writer, found: Quotations) -> None:
     connection.execute(
         "UPDATE ledger.dead_letters SET raw = '', raw_digest = sha256(uuid_send(gen_random_uuid())), context = '{}',"
         " place = format('%%s[%%s]@%%s', stream, partition, position), reason = 'erased', hint = ''"
-        " WHERE id = ANY(%s) AND resolved_at IS NOT NULL",
-        (found.resolved,),
+        " WHERE id = ANY(%s) AND coalesce(resolved_at, discarded_at) IS NOT NULL",
+        (found.ended,),
     )
     connection.execute(
         "UPDATE ledger.outbox SET value = '' WHERE id = ANY(%s) AND published_at IS NOT NULL",

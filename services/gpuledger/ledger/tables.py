@@ -328,6 +328,11 @@ stream_offsets = sa.Table(
         comment="where the stream ended when the worker looked; less the position: what waits",
     ),
     Column("seen_at", Instant, comment="when the worker looked"),
+    Column(
+        "published_at",
+        Instant,
+        comment="when the newest record that was read had been published, where the broker says so",
+    ),
     schema="ledger",
 )
 
@@ -349,7 +354,18 @@ dead_letters = sa.Table(
     Column("raw_digest", sa.LargeBinary, nullable=False),
     Column("context", JSONB, nullable=False, comment="what a retry needs besides the bytes"),
     Column("resolved_at", Instant, comment="when a retry read it after all"),
+    Column("cluster", Text, comment="the cluster it is known to be of, if any"),
+    Column("discarded_at", Instant, comment="when somebody decided that nobody needs it"),
+    Column("discarded_by", Text, comment="token of whoever decided so"),
+    Column("discarded_ref", sa.LargeBinary, comment="salted digest of the reason, which side.texts keeps"),
+    sa.CheckConstraint("resolved_at IS NULL OR discarded_at IS NULL", name="one_end"),
     sa.Index("uq_dead_letters_place", "stream", "partition", "position", "raw_digest", unique=True),
+    # Serves lists, retries and counts of what waits.
+    sa.Index(
+        "ix_dead_letters_waiting",
+        "id",
+        postgresql_where=sa.text("resolved_at IS NULL AND discarded_at IS NULL"),
+    ),
     schema="ledger",
 )
 

@@ -1,6 +1,5 @@
-"""``audit verify``, ``rebuild`` and ``dlq``: the book is checked, and a change in it is found."""
+"""``audit verify`` and ``rebuild``: the book is checked, and a change in it is found."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -113,40 +112,6 @@ def test_a_row_that_cannot_be_read_is_a_problem_that_is_named(booked: Ledger) ->
     assert "Traceback" not in again.err
 
 
-def test_nothing_waits(booked: Ledger) -> None:
-    assert booked.done("dlq", "list") == {"dead_letters": []}
-    assert booked("dlq", "list").out == "no dead letters\n"
-    assert booked.done("dlq", "retry") == {"resolved": 0, "failed": 0}
-
-
-def test_what_is_understood_by_now_is_booked(booked: Ledger, tmp_path: Path) -> None:
-    """A later version reads what an earlier one could not; here the letter itself is mended."""
-    path = tmp_path / "broken.csv"
-    path.write_text(TRACE + "2017-10-01 00:00:02,3600.0,x,0.0,vc\n")
-    assert booked("import", "philly", path).status == 3
-    keys = {"id", "received_at", "place", "code", "reason", "hint", "bytes"}
-    (letter,) = booked.done("dlq", "list")["dead_letters"]
-    assert letter.keys() == keys
-    booked.change(r"UPDATE ledger.dead_letters SET raw = '2017-10-01 00:00:02,3600.0,4,14400.0,vc'")
-
-    retried = booked.done("dlq", "retry")
-
-    assert retried == {"resolved": 1, "failed": 0}
-    assert booked.done("dlq", "list") == {"dead_letters": []}
-    assert booked.hours("account") == {"philly/vc": "7.000"}
-    booked.checked_digest()
-
-
-def test_a_list_for_people(booked: Ledger, tmp_path: Path) -> None:
-    path = tmp_path / "broken.csv"
-    path.write_text(TRACE + "2017-10-01 00:00:02,3600.0,x,0.0,vc\n")
-    booked("import", "philly", path)
-    listed = booked("dlq", "list")
-    assert listed.status == 0
-    assert f"{path}:4" in listed.out
-    assert json.loads(booked("dlq", "retry", "--json").out) == {"resolved": 0, "failed": 1}
-
-
 def test_a_part_of_one_book_can_be_verified(booked: Ledger) -> None:
     (at,) = booked.rows("SELECT max(recorded_at) FROM ledger.journal WHERE book = 'philly'")[0]
     whole = booked.done("audit", "verify", "--cluster", "philly", "--as-of", at.isoformat())
@@ -154,17 +119,3 @@ def test_a_part_of_one_book_can_be_verified(booked: Ledger) -> None:
     assert [(book["book"], book["rows"]) for book in whole["books"]] == [("philly", rows)]
     nothing = booked.done("audit", "verify", "--from", "2001-01-01", "--to", "2001-01-02")
     assert [book["rows"] for book in nothing["books"]] == [0, 0]
-
-
-def test_dead_letters_by_cluster_and_time(booked: Ledger, tmp_path: Path) -> None:
-    path = tmp_path / "broken.csv"
-    path.write_text(TRACE + "2017-10-01 00:00:02,3600.0,x,0.0,vc\n")
-    booked("import", "philly", path)
-
-    def count(*options: str) -> int:
-        return len(booked.done("dlq", "list", *options)["dead_letters"])
-
-    assert count("--cluster", "philly") == 1
-    assert count("--cluster", "openb") == 0
-    assert count("--to", "2001-01-01") == count("--as-of", "2001-01-01T00:00:00Z") == 0
-    assert count("--from", "2001-01-01") == 1

@@ -127,13 +127,13 @@ def test_what_quotes_the_name_is_shown_with_what_becomes_of_it(booked: Ledger) -
     assert [ran.json[key] for key in ("dead_letters", "messages", "unpublished")] == [23, 2, 21]
     assert ran.json["waiting"][0] == {"id": second, "place": "x.csv:2"}
     assert ran.err.splitlines()[2:5] == [
-        "- bytes of 1 dead letters that were read after all",
+        "- bytes of 1 dead letters that were read after all or discarded",
         "- bytes of 2 published messages",
-        f"  kept: dead letter {second}, x.csv:2, which nobody has read yet",
+        f"  kept: dead letter {second}, x.csv:2, which waits",
     ]
     assert ran.err.splitlines()[-3:] == [
         "  ... and 2 more; gpuledger user erase --dry-run --json lists all",
-        "  gpuledger dlq retry reads them when it can; erase again afterwards",
+        "  gpuledger dlq retry reads them when it can, dlq discard gives them up; erase again afterwards",
         "  kept: 21 messages that wait; gpuledger cycle publishes them, erase again afterwards",
     ]
     assert booked.rows("SELECT position, raw FROM ledger.dead_letters WHERE raw = ''") == [(1, b"")]

@@ -9,7 +9,19 @@ import pytest
 import sqlalchemy as sa
 
 from gpuledger.database.engine import make_engine, reading, writing
-from gpuledger.ingest.dead_letters import DeadLetter, LettersQuery, iter_waiting, put, resolve, waiting
+from gpuledger.ingest.dead_letters import (
+    REASON_MAX,
+    DeadLetter,
+    LettersQuery,
+    State,
+    get_entry,
+    iter_entries,
+    list_entries,
+    put,
+    resolve,
+    waiting,
+)
+from gpuledger.kernel.errors import Conflict, NotFound
 
 NOON = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
 LETTER = DeadLetter(
@@ -66,9 +78,8 @@ def test_each_new_letter_is_told_once_to_the_topic_of_dead_letters(engine: sa.En
         ((topic, key, value),) = connection.exec_driver_sql("SELECT topic, key, value FROM ledger.outbox")
     note = msgspec.json.decode(bytes(value))
     assert (topic, key) == ("gpu.dead-letters", "import/philly")
-    assert {name: note[name] for name in ("place", "code", "reason", "hint")} == {
-        "place": LETTER.place, "code": LETTER.code, "reason": LETTER.reason, "hint": LETTER.hint,
-    }  # fmt: skip
+    told = ("stream", "partition", "position", "place", "code", "reason", "hint")
+    assert {name: note[name] for name in told} == {name: getattr(LETTER, name) for name in told}
 
 
 def test_letters_wait_oldest_first_and_no_longer_once_resolved(engine: sa.Engine) -> None:
@@ -91,6 +102,8 @@ EVENT = replace(LETTER, stream="gpu.scheduler.events", position=7)
         (replace(EVENT, raw=b'{"specversion": 7, "data": {"cluster": "alpha", "workload": 5}}'), "alpha"),
         (replace(EVENT, raw=b'{"data": {"cluster": 5}}'), None),
         (replace(EVENT, raw=b'{"data": {}}'), None),
+        (replace(EVENT, raw=b'{"data": {"cluster": "al\\u0000pha"}}'), None),
+        (replace(EVENT, raw=b"[" * 100_000), None),
         (replace(EVENT, raw=b'{"data": {"cluster": "alpha"'), None),
         (replace(EVENT, raw=b"\xff\xfe"), None),
     ],
@@ -100,7 +113,9 @@ def test_a_letter_is_of_a_cluster_when_its_stream_or_itself_says_so(
 ) -> None:
     assert letter.cluster() == cluster
     stored(engine, letter)
-    assert len(list(iter_waiting(engine, LettersQuery(cluster="alpha")))) == (cluster == "alpha")
+    (entry,) = iter_entries(engine)
+    assert entry.cluster == cluster
+    assert len(list(iter_entries(engine, LettersQuery(cluster="alpha")))) == (cluster == "alpha")
 
 
 def test_what_waited_then(engine: sa.Engine) -> None:
@@ -125,3 +140,79 @@ def test_a_window_of_receipt_is_half_open(
     from_at, to_at = (None if h is None else NOON + dt.timedelta(hours=h) for h in (from_h, to_h))
     with reading(engine) as reader:
         assert len(waiting(reader, LettersQuery(from_at=from_at, to_at=to_at))) == found
+
+
+def test_an_entry_says_all_but_the_bytes(engine: sa.Engine) -> None:
+    stored(engine, LETTER)
+    with reading(engine) as reader:
+        (entry,) = list_entries(reader)
+        assert get_entry(reader, entry.id) == entry
+        with pytest.raises(NotFound, match="no dead letter 99"):
+            get_entry(reader, 99)
+    said = ("stream", "partition", "position", "place", "code", "reason", "hint")
+    assert [getattr(entry, name) for name in said] == [getattr(LETTER, name) for name in said]
+    assert (entry.received_at, entry.bytes, entry.state) == (NOON, len(LETTER.raw), State.WAITING)
+    assert entry.ended_at is None
+
+
+def test_a_reason_that_quotes_without_end_is_cut(engine: sa.Engine) -> None:
+    stored(engine, replace(LETTER, reason="x" * 10_000))
+    (entry,) = iter_entries(engine)
+    assert len(entry.reason) == REASON_MAX
+
+
+@pytest.mark.parametrize(
+    ("query", "positions"),
+    [
+        (LettersQuery(), [1, 2, 3]),
+        (LettersQuery(code="bad-field"), [2]),
+        (LettersQuery(stream="gpu.telemetry"), [3]),
+        (LettersQuery(code="bad-field", stream="gpu.telemetry"), []),
+    ],
+)
+def test_letters_by_what_they_have_in_common(
+    engine: sa.Engine, query: LettersQuery, positions: list[int]
+) -> None:
+    letters = [replace(LETTER, position=n) for n in (1, 2, 3)]
+    letters[1] = replace(letters[1], code="bad-field")
+    letters[2] = replace(letters[2], stream="gpu.telemetry")
+    stored(engine, *letters)
+    assert [entry.position for entry in iter_entries(engine, query)] == positions
+
+
+def test_a_list_goes_on_behind_the_last_number_of_a_page(engine: sa.Engine) -> None:
+    stored(engine, *(replace(LETTER, position=n) for n in range(5)))
+    seen: list[int] = []
+    with reading(engine) as reader:
+        while page := list_entries(reader, after=seen[-1] if seen else 0, limit=2):
+            seen += [entry.id for entry in page]
+    assert seen == [entry.id for entry in iter_entries(engine)]
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize("ended", ["resolved", "discarded"])
+def test_what_had_become_of_a_letter_then(engine: sa.Engine, ended: str) -> None:
+    stored(engine, LETTER)
+    hour = dt.timedelta(hours=1)
+    with engine.begin() as connection:
+        connection.execute(sa.text(f"UPDATE ledger.dead_letters SET {ended}_at = :at"), {"at": NOON + hour})
+
+    def found(state: State | None, at: dt.datetime | None) -> int:
+        return len(list(iter_entries(engine, LettersQuery(state=state, as_of=at))))
+
+    for at, waits in ((NOON, 1), (NOON + 2 * hour, 0), (None, 0)):
+        assert found(State.WAITING, at) == waits
+        assert found(State(ended), at) == 1 - waits
+        assert found(None, at) == 1
+    (entry,) = iter_entries(engine, LettersQuery(state=None))
+    assert (entry.state, entry.ended_at) == (State(ended), NOON + hour)
+
+
+def test_a_letter_is_resolved_once(engine: sa.Engine) -> None:
+    """Whoever comes second must not book what it says."""
+    stored(engine, LETTER)
+    with writing(engine) as writer:
+        (kept,) = waiting(writer)
+        resolve(writer, [kept.id], NOON)
+    with writing(engine) as writer, pytest.raises(Conflict, match="meanwhile"):
+        resolve(writer, [kept.id], NOON)

@@ -1,20 +1,17 @@
 """Importing: straight or through a broker, the same events, and counts of records rather than events."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from gpuledger.database.engine import reading, writing
+from gpuledger.database.engine import reading
 from gpuledger.ingest import dead_letters, importer
-from gpuledger.ingest.importer import BrokerSink, ImportReport, LedgerSink, retry_events, run_import
+from gpuledger.ingest.importer import BrokerSink, ImportReport, LedgerSink, run_import
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.worker import Worker
-from gpuledger.kernel.clock import SystemClock
-from gpuledger.kernel.errors import BadRecord
 from gpuledger.ledger.rebuild import state_digest
-from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.registry import source
 from gpuledger.streams.files import FileBroker
 from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY
@@ -99,7 +96,7 @@ def test_faults_are_kept_with_what_a_retry_needs(intake: Intake, path: Path) -> 
     assert (report.records, report.accepted, report.dead_lettered) == (3, 2, 1)
     assert len(report.faults) == 1
     assert report.faults[0].startswith(f"{path}:3: ")
-    (stored,) = dead_letters.iter_waiting(intake.engine)
+    (stored,) = waiting(intake)
     letter = stored.letter
     assert (letter.stream, letter.position, letter.place) == ("import/philly/philly", 3, f"{path}:3")
     assert (letter.raw, letter.context["source"]) == (b"bad", "philly")
@@ -116,44 +113,6 @@ def test_a_report_has_the_published_keys() -> None:
     }
 
 
-class _Learning:
-    """A source of one bad row, which it can read from the second retry on."""
-
-    name = "learning"
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._retries = 0
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        del options
-        yield Fault(2, "odd", f"{path}:2: odd", "wait for a new version", b"row", {"n": 7}, str(path))
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        assert (raw, context["n"]) == (b"row", 7)
-        self._retries += 1
-        if self._retries == 1:
-            raise BadRecord("still odd", code="odd")
-        (item,) = source("philly").read(self._path, ImportOptions())
-        assert isinstance(item, Translated)
-        return item
-
-    def size(self, path: Path) -> int:
-        return path.stat().st_size
-
-
-def test_a_source_that_learns_to_read_a_row_resolves_its_dead_letter(intake: Intake, path: Path) -> None:
-    path.write_text(HEADER + ROWS[0])
-    learning = _Learning(path)
-    run_import(learning, path, ImportOptions(), LedgerSink(intake), lambda _: None)
-    (stored,) = dead_letters.iter_waiting(intake.engine)
-    with pytest.raises(BadRecord, match="still odd"):
-        list(retry_events(learning, stored.letter))
-
-    events = [event for event, _ in retry_events(learning, stored.letter)]
-    taken = intake.take(events)
-    with writing(intake.engine) as writer:
-        dead_letters.resolve(writer, [stored.id], SystemClock().now())
-
-    assert len(taken.accepted) == 3
-    assert list(dead_letters.iter_waiting(intake.engine)) == []
+def waiting(intake: Intake) -> list[dead_letters.Stored]:
+    with reading(intake.engine) as reader:
+        return dead_letters.waiting(reader)

@@ -53,9 +53,9 @@ def test_a_letter_quotes_a_name_in(ledger: Ledger, where: str) -> None:
     (id_,) = put_letters(ledger, QUOTING[where])
     assert looked(ledger).waiting == [Waiting(id_, QUOTING[where].place)]
     resolved(ledger, id_)
-    assert looked(ledger).resolved == [id_]
+    assert looked(ledger).ended == [id_]
     erased(ledger)
-    assert not looked(ledger).resolved
+    assert not looked(ledger).ended
 
 
 def test_a_name_within_a_word_is_no_quotation(ledger: Ledger) -> None:
@@ -92,7 +92,7 @@ def test_a_letter_that_was_read_keeps_when_where_and_what_was_wrong_and_nothing_
 
 def test_letters_of_one_place_can_both_be_emptied(ledger: Ledger) -> None:
     resolved(ledger, *put_letters(ledger, LETTER, replace(LETTER, raw=b"another,ada")))
-    assert len(erased(ledger).resolved) == 2
+    assert len(erased(ledger).ended) == 2
     assert ledger.value("SELECT count(*) FROM ledger.dead_letters WHERE raw = ''") == 2
 
 
