@@ -27,7 +27,6 @@ SHOWN_MAX = 20
 RAW_SHOWN_MAX = 2000
 """How much of a value ``show`` prints for people."""
 
-LIMIT = 1000
 EVERY = "all"
 
 Ids = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="Numbers from `dlq list`.")]
@@ -49,7 +48,9 @@ def list_(
     from_: From = None,
     to: To = None,
     as_of: AsOf = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="No more than so many.")] = LIMIT,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="No more than so many; all unless given.")
+    ] = None,
     after: Annotated[int, typer.Option("--after", min=0, help="Go on behind this number.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -69,8 +70,9 @@ def list_(
         query = dead_letters.LettersQuery(
             cluster, *window, as_of=recorded(as_of), code=code, stream=stream, state=wanted
         )
-        found = dead_letters.list_entries(reader, query, after=after, limit=limit + 1)
-    page, next_ = found[:limit], found[limit - 1].id if len(found) > limit else None
+        found = dead_letters.list_entries(reader, query, after=after, limit=limit and limit + 1)
+    page = found[:limit]
+    next_ = page[-1].id if len(found) > len(page) else None
     if as_json:
         print_json({"dead_letters": [_document(entry) for entry in page], "next": next_})
     elif not page:

@@ -207,9 +207,9 @@ def put(writer: Writer, letters: Sequence[DeadLetter], now: dt.datetime) -> int:
 
 
 def list_entries(
-    reader: Reader | Writer, query: LettersQuery = ALL_WAITING, *, after: int = 0, limit: int = PAGE
+    reader: Reader | Writer, query: LettersQuery = ALL_WAITING, *, after: int = 0, limit: int | None = None
 ) -> list[Entry]:
-    """Return the next dead letters behind an id, oldest first, without their bytes."""
+    """Return the next dead letters behind an id, oldest first, without their bytes; all unless limited."""
     rows = driver(reader).execute(
         "SELECT id, received_at, stream, partition, position, cluster, place, code, reason, hint, octet_length(raw),"
         " CASE WHEN resolved_at IS NOT NULL THEN 'resolved' WHEN discarded_at IS NOT NULL THEN 'discarded'"
@@ -227,7 +227,7 @@ def iter_entries(engine: sa.Engine, query: LettersQuery = ALL_WAITING) -> Iterat
     after = 0
     while True:
         with reading(engine) as reader:
-            page = list_entries(reader, query, after=after)
+            page = list_entries(reader, query, after=after, limit=PAGE)
         if not page:
             return
         yield from page
@@ -282,6 +282,6 @@ def resolve(writer: Writer, ids: Sequence[int], now: dt.datetime) -> None:
         raise Conflict("a dead letter was read or discarded by somebody else meanwhile", hint="try again")
 
 
-def _parameters(query: LettersQuery, after: int, limit: int) -> dict[str, Any]:
+def _parameters(query: LettersQuery, after: int, limit: int | None) -> dict[str, Any]:
     fields = {name: getattr(query, name) for name in LettersQuery.__slots__}
     return fields | {"after": after, "limit": limit}
