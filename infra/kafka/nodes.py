@@ -158,13 +158,20 @@ class ApacheKafka(Broker):
         java = [find_java(), *_JAVA_OPTIONS, "-cp", f"{fetch_jars()}/*"]
         data, settings = self.folder / "data", self.folder / "server.properties"
         template = string.Template((HERE / "server.properties").read_text())
-        settings.write_text(
-            template.substitute(port=self.port, controller_port=free_port(), data=data), encoding="utf-8"
-        )
+        controller_port = free_port()
+        filled = template.substitute(port=self.port, controller_port=controller_port, data=data)
+        settings.write_text(filled + self._further_settings(controller_port), encoding="utf-8")
         if not (data / "meta.properties").exists():
-            tool = [*java, "kafka.tools.StorageTool", "format"]
+            tool = [*java, "kafka.tools.StorageTool", "format", *self._format_options]
             run([*tool, "--cluster-id", _new_cluster_id(), "--config", str(settings)], wait_s=60)
         return [*java, "kafka.Kafka", str(settings)], {}
+
+    _format_options: Sequence[str] = ()
+
+    def _further_settings(self, controller_port: int) -> str:
+        """Return lines for the end of the settings, where they take the place of those before."""
+        del controller_port
+        return ""
 
 
 def _new_cluster_id() -> str:

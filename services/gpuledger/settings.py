@@ -2,16 +2,25 @@
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal, Self
 from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 
 _SCHEMES = frozenset(("postgres", "postgresql", "postgresql+psycopg"))
+
+
+def _variable(*name: str) -> str:
+    """Return the variable that sets a field."""
+    return "_".join(("GPULEDGER", *name)).upper()
+
+
+_PROTOCOL = _variable("kafka_security_protocol")
 
 
 class Settings(BaseSettings):
@@ -28,6 +37,26 @@ class Settings(BaseSettings):
     )
     kafka_bootstrap: str | None = Field(
         default=None, description="host:port[,host:port] of your Kafka; unset means file streams."
+    )
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        default="PLAINTEXT", description="How your Kafka is spoken to: with TLS, with a login, or both."
+    )
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
+        default=None, description="How the login is proven."
+    )
+    kafka_sasl_username: str | None = Field(default=None, description="Who logs in to your Kafka.")
+    kafka_sasl_password_file: Path | None = Field(
+        default=None, description="A file whose first line is the password of that login."
+    )
+    kafka_ca_file: Path | None = Field(
+        default=None, description="PEM certificates that sign the brokers'; unset means those of the system."
+    )
+    kafka_cert_file: Path | None = Field(
+        default=None, description="The PEM certificate of this client, where brokers ask for one."
+    )
+    kafka_key_file: Path | None = Field(default=None, description="The PEM key of that certificate.")
+    kafka_key_password_file: Path | None = Field(
+        default=None, description="A file whose first line is the password of that key, if it has one."
     )
     api_url: str = Field(
         default="http://127.0.0.1:8080", description="Where the dashboards find the ledger API."
@@ -57,6 +86,36 @@ class Settings(BaseSettings):
             raise ValueError(f"is no address: {error}") from error
         return f"postgresql+psycopg://{rest}"
 
+    @model_validator(mode="after")
+    def _secured(self) -> Self:
+        """Refuse half a login or certificate, and one that the protocol would never show: both hide a mistake."""
+        login = {
+            "kafka_sasl_mechanism": self.kafka_sasl_mechanism,
+            "kafka_sasl_username": self.kafka_sasl_username,
+            "kafka_sasl_password_file": self.kafka_sasl_password_file,
+        }
+        chain = {"kafka_cert_file": self.kafka_cert_file, "kafka_key_file": self.kafka_key_file}
+        tls = chain | {
+            "kafka_ca_file": self.kafka_ca_file,
+            "kafka_key_password_file": self.kafka_key_password_file,
+        }
+        protocol = self.kafka_security_protocol
+        idle = {} if protocol.startswith("SASL_") else login
+        idle |= {} if protocol.endswith("SSL") else tls
+        for name, value in idle.items():
+            if value is not None:
+                raise ValueError(
+                    f"{_variable(name)} has no effect with {protocol}: set {_PROTOCOL} or unset it"
+                )
+        for name, value in (login if protocol.startswith("SASL_") else {}).items():
+            if value is None:
+                raise ValueError(f"{_variable(name)} is needed with {protocol}")
+        if len({value is None for value in chain.values()}) > 1:
+            raise ValueError(f"{' and '.join(map(_variable, chain))} come together")
+        if protocol != "PLAINTEXT" and self.kafka_bootstrap is None:
+            raise ValueError(f"{_PROTOCOL} has no effect without {_variable('kafka_bootstrap')}")
+        return self
+
     @property
     def calendar(self) -> Calendar:
         """The organisation's days and periods."""
@@ -74,7 +133,7 @@ def load() -> Settings:
         settings = Settings()
     except ValidationError as error:
         faults = "; ".join(
-            f"GPULEDGER_{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()
+            f"{_variable(*map(str, e['loc']))}: {e['msg']}" if e["loc"] else e["msg"] for e in error.errors()
         )
         raise Refused(f"settings are not valid: {faults}", hint="mend or unset the variable") from error
     settings.calendar  # noqa: B018 - an unknown zone must fail at start, not at the first report

@@ -22,8 +22,8 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Load:
     """Reads the settings from an environment that holds the given variables only."""
 
     def once(**variables: str) -> Settings:
-        for name in ("HOME", "DATABASE_URL", "KAFKA_BOOTSTRAP", "API_URL", "TIMEZONE"):
-            monkeypatch.delenv(f"GPULEDGER_{name}", raising=False)
+        for name in Settings.model_fields:
+            monkeypatch.delenv(f"GPULEDGER_{name.upper()}", raising=False)
         for name, value in variables.items():
             monkeypatch.setenv(f"GPULEDGER_{name}", value)
         settings.load.cache_clear()
@@ -94,3 +94,44 @@ def test_they_are_read_once_and_frozen(load: Load) -> None:
 def test_an_empty_variable_is_refused_rather_than_taken_for_a_default(load: Load, name: str) -> None:
     with pytest.raises(Refused, match=f"GPULEDGER_{name}: .*is empty"):
         load(**{name: ""})
+
+
+LOGIN = {
+    "KAFKA_BOOTSTRAP": "kafka:9092",
+    "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+    "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512",
+    "KAFKA_SASL_USERNAME": "ada",
+    "KAFKA_SASL_PASSWORD_FILE": "/run/secrets/kafka",
+}
+
+
+def test_a_login_to_kafka_is_read_whole(load: Load) -> None:
+    found = load(**LOGIN, KAFKA_CA_FILE="/etc/ssl/kafka.pem")
+    assert (found.kafka_security_protocol, found.kafka_sasl_mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
+    assert found.kafka_sasl_password_file == Path("/run/secrets/kafka")
+    assert found.kafka_ca_file == Path("/etc/ssl/kafka.pem")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"KAFKA_SECURITY_PROTOCOL": "TLS"}, "GPULEDGER_KAFKA_SECURITY_PROTOCOL: "),
+        ({"KAFKA_SASL_MECHANISM": "GSSAPI"}, "GPULEDGER_KAFKA_SASL_MECHANISM: "),
+        ({"KAFKA_SASL_USERNAME": None}, "GPULEDGER_KAFKA_SASL_USERNAME is needed with SASL_SSL"),
+        ({"KAFKA_SASL_PASSWORD_FILE": None}, "GPULEDGER_KAFKA_SASL_PASSWORD_FILE is needed with SASL_SSL"),
+        ({"KAFKA_SECURITY_PROTOCOL": None}, "GPULEDGER_KAFKA_SASL_MECHANISM has no effect with PLAINTEXT"),
+        (
+            {"KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT", "KAFKA_CA_FILE": "x"},
+            "KAFKA_CA_FILE has no effect with SASL_",
+        ),
+        ({"KAFKA_CERT_FILE": "x"}, "GPULEDGER_KAFKA_CERT_FILE and GPULEDGER_KAFKA_KEY_FILE come together"),
+        ({"KAFKA_BOOTSTRAP": None}, "has no effect without GPULEDGER_KAFKA_BOOTSTRAP"),
+    ],
+)
+def test_half_a_login_is_refused_and_names_its_variable(
+    load: Load, change: dict[str, str | None], said: str
+) -> None:
+    """It would otherwise be found out by a broker that closes the connection without a word."""
+    variables = {name: value for name, value in {**LOGIN, **change}.items() if value is not None}
+    with pytest.raises(Refused, match=said):
+        load(**variables)

@@ -22,6 +22,7 @@ from gpuledger.cli import (
     reports,
     running,
     ticking,
+    topics,
     users,
 )
 
@@ -57,6 +58,7 @@ app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)
 ledger.audit_app.command("export-heads")(heads.export_heads)
 app.add_typer(ledger.audit_app, name="audit")
+app.add_typer(topics.app, name="topics")
 app.add_typer(dead_letters.app, name="dlq")
 app.add_typer(incidents.app, name="incident")
 app.add_typer(users.app, name="user")

@@ -17,7 +17,7 @@ from gpuledger.streams.appending import LineAppender, sync_folder
 from gpuledger.streams.limits import check_size
 from gpuledger.streams.lines import LOST_HINT, LineReader
 from gpuledger.streams.protocol import Message, PositionLost, Record
-from gpuledger.streams.topics import Topic
+from gpuledger.streams.topics import PLANS, Described, Plan, Topic
 
 SUFFIX = ".ndjson"
 WRITE_BYTES = 1 << 20
@@ -32,31 +32,50 @@ class FileBroker:
 
     Args:
         folder: Holds one folder per topic; created when needed.
-        partitions: How many partitions a new topic gets. An existing topic keeps those it has.
+        partitions: How many partitions a new topic gets, instead of those of its plan.
     """
 
-    def __init__(self, folder: Path, *, partitions: int = 1) -> None:
-        if partitions < 1:
+    def __init__(self, folder: Path, *, partitions: int | None = None) -> None:
+        if partitions is not None and partitions < 1:
             raise Refused(f"a topic needs at least one partition, not {partitions}")
         self._folder = folder
         self._partitions = partitions
 
-    def ensure_topics(self, topics: Sequence[Topic]) -> None:
+    def ensure_topics(self, topics: Sequence[Topic], plan: Plan | None = None) -> Sequence[Topic]:
         """Create the topics that do not exist yet, each in one step, so that none is ever seen half made.
+
+        Files are kept for ever, whatever the plan says.
 
         Raises:
             Unavailable: When the folder cannot be written.
         """
+        created = []
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             for topic in topics:
-                if not (self._folder / topic).is_dir():
-                    self._create(topic)
+                if not self._has(topic):
+                    partitions = (plan or PLANS.get(topic, Plan())).partitions
+                    self._create(topic, self._partitions or partitions)
+                    created.append(topic)
         except OSError as error:
             raise Unavailable(
                 f"{self._folder} cannot be written: {error.strerror}",
                 hint="check GPULEDGER_HOME and the permissions of that folder",
             ) from error
+        return created
+
+    def describe(self, topics: Sequence[Topic]) -> Sequence[Described]:
+        """Return how topics are, whether they exist or not; counting their lines reads them once."""
+        described = []
+        for topic in topics:
+            files = [self.path(topic, n) for n in (self.partitions(topic) if self._has(topic) else ())]
+            records = 0
+            for path in files:
+                reader = LineReader(path, 0)
+                records += reader.end()
+                reader.close()
+            described.append(Described(topic, len(files), records))
+        return described
 
     def partitions(self, topic: Topic) -> Sequence[int]:
         """Return the partitions of an existing topic.
@@ -81,11 +100,14 @@ class FileBroker:
         """Return the file of a partition, which need not exist."""
         return self._folder / topic / f"{partition}{SUFFIX}"
 
-    def _create(self, topic: Topic) -> None:
+    def _has(self, topic: Topic) -> bool:
+        return (self._folder / topic).is_dir()
+
+    def _create(self, topic: Topic, partitions: int) -> None:
         draft = Path(tempfile.mkdtemp(prefix=f".{topic}.", dir=self._folder))
         try:
             draft.chmod(0o750)
-            for partition in range(self._partitions):
+            for partition in range(partitions):
                 (draft / f"{partition}{SUFFIX}").touch(mode=0o640)
             sync_folder(draft)
             draft.rename(self._folder / topic)
@@ -93,7 +115,7 @@ class FileBroker:
         except OSError:
             shutil.rmtree(draft, ignore_errors=True)
             # Another process may have been faster, which is just as good.
-            if not (self._folder / topic).is_dir():
+            if not self._has(topic):
                 raise
 
 
@@ -205,6 +227,10 @@ class FileSubscriber:
     def end_positions(self) -> Mapping[int, int]:
         """Return, for each assigned partition, how many complete lines it has."""
         return {partition: reader.end() for partition, reader in self._readers.items()}
+
+    def first_positions(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        """Return the first line of each partition; files are never shortened."""
+        return dict.fromkeys(partitions, 0)
 
     def close(self) -> None:
         """Release the files."""

@@ -14,7 +14,10 @@ READ_BUDGET_BYTES = 1 << 24
 WITNESS_BYTES = 64
 """How much of what was already read is compared again; a file rewritten in place differs there."""
 
-LOST_HINT = "the file was truncated, replaced or deleted: restore it, or start the reader anew on purpose"
+LOST_HINT = (
+    "the file was truncated, replaced or deleted: restore it, or read what it holds now from its beginning with"
+    " gpuledger ingest --from-start; what is booked is not booked twice"
+)
 
 
 class LineReader:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpuledger.kernel.errors import Corrupt
-from gpuledger.streams.topics import Topic
+from gpuledger.streams.topics import Described, Plan, Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,14 @@ class Record:
         partition: The partition within the topic.
         position: Its offset (Kafka) or line number counted from 0 (files).
         value: The bytes exactly as published.
+        published_ms: When it was published, milliseconds since the epoch; None where the broker does not say.
     """
 
     topic: Topic
     partition: int
     position: int
     value: bytes
+    published_ms: int | None = None
 
 
 class PositionLost(Corrupt):
@@ -96,6 +98,10 @@ class Subscriber(Protocol):
         """Return, for each assigned partition, the position that the next published record will get."""
         ...
 
+    def first_positions(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        """Return, for each partition, the position of the oldest record that is still held, or will be the next."""
+        ...
+
     def close(self) -> None:
         """Release the connection."""
         ...
@@ -104,8 +110,12 @@ class Subscriber(Protocol):
 class Broker(Protocol):
     """Opens publishers and subscribers."""
 
-    def ensure_topics(self, topics: Sequence[Topic]) -> None:
-        """Create the topics that do not exist yet."""
+    def ensure_topics(self, topics: Sequence[Topic], plan: Plan | None = None) -> Sequence[Topic]:
+        """Create the topics that do not exist yet, each after its own plan unless one is given; return those."""
+        ...
+
+    def describe(self, topics: Sequence[Topic]) -> Sequence[Described]:
+        """Return how topics are, whether they exist or not."""
         ...
 
     def partitions(self, topic: Topic) -> Sequence[int]:

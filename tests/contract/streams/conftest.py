@@ -36,11 +36,11 @@ def topic() -> Topic:
 
 @pytest.fixture(params=["files", pytest.param("kafka", marks=pytest.mark.kafka)])
 def open_broker(request: pytest.FixtureRequest, tmp_path: Path) -> OpenBroker:
-    """Opens a broker that gives new topics so many partitions."""
+    """Opens a broker that gives new topics so many partitions; for 0 those of their plan."""
     if request.param == "files":
-        return lambda partitions: FileBroker(tmp_path / "streams", partitions=partitions)
+        return lambda partitions: FileBroker(tmp_path / "streams", partitions=partitions or None)
     bootstrap = request.getfixturevalue("kafka_bootstrap")
-    return lambda partitions: KafkaBroker(bootstrap, partitions=partitions)
+    return lambda partitions: KafkaBroker(bootstrap, partitions=partitions or None)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import time
 from collections import defaultdict
+from typing import cast
 
 import pytest
 from tests.brokers.reading import numbered, publish, read, take
@@ -10,7 +11,7 @@ from tests.contract.streams.conftest import OpenBroker
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.streams.limits import MAX_VALUE_BYTES
 from gpuledger.streams.protocol import Broker, Message, PositionLost
-from gpuledger.streams.topics import Topic
+from gpuledger.streams.topics import Plan, Topic
 
 
 def test_what_was_published_is_read_in_order_from_position_zero(broker: Broker, topic: Topic) -> None:
@@ -242,3 +243,32 @@ def test_nothing_assigned_means_nothing_read(broker: Broker, topic: Topic) -> No
     assert list(subscriber.poll(10, 0.05)) == []
     assert subscriber.end_positions() == {}
     subscriber.close()
+
+
+def test_the_oldest_record_is_the_first_that_was_published(broker: Broker, topic: Topic) -> None:
+    subscriber = broker.subscriber(topic)
+    assert subscriber.first_positions([0]) == {0: 0}
+    publish(broker, topic, numbered(3))
+    assert subscriber.first_positions([0]) == {0: 0}
+    subscriber.close()
+
+
+def test_a_topic_is_made_after_a_plan_and_described(
+    open_broker: OpenBroker, broker: Broker, topic: Topic
+) -> None:
+    planned, missing = (cast("Topic", f"{topic}.{end}") for end in ("planned", "missing"))
+    plan = Plan(partitions=2, retention_days=7)
+    unplanned = open_broker(0)
+    assert list(unplanned.ensure_topics([planned], plan)) == [planned]
+    assert list(unplanned.ensure_topics([planned], Plan(partitions=5))) == [], "it keeps what it has"
+    publish(broker, planned, (Message(f"k{n}", b"x") for n in range(9)))
+
+    found = broker.describe([topic, planned, missing])
+
+    assert [(d.topic, d.partitions, d.records) for d in found] == [
+        (topic, 1, 0),
+        (planned, 2, 9),
+        (missing, 0, 0),
+    ]
+    assert found[0].retention_days is None
+    assert found[1].retention_days in {7, None}, "files are kept for ever"

@@ -67,3 +67,25 @@ def _until_gone(admin: KafkaAdminClient, topic: Topic) -> None:
     while topic in admin.list_topics():
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def test_a_record_says_when_it_was_published(kafka_broker: KafkaBroker, topic: Topic) -> None:
+    before_ms = time.time_ns() // 1_000_000
+    publish(kafka_broker, topic, numbered(1))
+    subscriber = kafka_broker.subscriber(topic)
+    subscriber.assign({0: 0})
+    (record,) = take(subscriber, 1)
+    assert record.published_ms is not None
+    assert before_ms - 1000 <= record.published_ms <= time.time_ns() // 1_000_000
+    subscriber.close()
+
+
+def test_the_oldest_record_that_is_still_held(
+    kafka_broker: KafkaBroker, topic: Topic, admin: KafkaAdminClient
+) -> None:
+    publish(kafka_broker, topic, numbered(100))
+    admin.delete_records({TopicPartition(topic, 0): 50})
+    subscriber = kafka_broker.subscriber(topic)
+    assert subscriber.first_positions([0]) == {0: 50}
+    subscriber.close()
+    assert kafka_broker.describe([topic])[0].records == 50

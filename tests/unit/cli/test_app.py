@@ -51,6 +51,7 @@ COMMANDS = (
     "rollup",
     "rebuild",
     "audit",
+    "topics",
     "dlq",
     "incident",
     "user",

@@ -5,5 +5,6 @@ ledger's transaction, and they say where they start.
 """
 
 from gpuledger.streams.kafka.broker import KafkaBroker
+from gpuledger.streams.kafka.security import Security
 
-__all__ = ["KafkaBroker"]
+__all__ = ["KafkaBroker", "Security"]

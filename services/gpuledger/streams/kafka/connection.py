@@ -8,6 +8,7 @@ from typing import Any
 from kafka import KafkaAdminClient, errors
 
 from gpuledger.kernel.errors import NotFound, Refused, Unavailable
+from gpuledger.streams.kafka.security import LOGIN, Security
 from gpuledger.streams.limits import MAX_VALUE_BYTES, Timeouts
 from gpuledger.streams.protocol import PositionLost
 from gpuledger.streams.topics import Topic
@@ -18,14 +19,43 @@ MAX_MESSAGE_BYTES = MAX_VALUE_BYTES + (1 << 20)
 TANSU_CLUSTER = "tansu_cluster"
 """How Tansu calls its cluster unless told otherwise."""
 
-LOST_HINT = "the topic was truncated or created anew: restore it, or start the reader anew on purpose"
+LOST_HINT = (
+    "the topic was truncated or created anew: restore it, or read what it holds now from its beginning with"
+    " gpuledger ingest --from-start; what is booked is not booked twice"
+)
 
 _LOST = (errors.OffsetOutOfRangeError, errors.NoOffsetForPartitionError, errors.LogTruncationError)
 
-_log = logging.getLogger("kafka")
+_UNWANTED = (
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedSaslMechanismError,
+    errors.IllegalSaslStateError,
+    errors.AuthorizationError,
+)
+
+
+class _Causes(logging.Handler):
+    """Keeps why the newest connection failed: of a password or certificate the client tells its log alone."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.newest: errors.KafkaError | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take the error out of what would be printed."""
+        for argument in record.args if isinstance(record.args, tuple) else ():
+            if isinstance(argument, errors.KafkaError) and not isinstance(argument, errors.KafkaTimeoutError):
+                self.newest = argument
+
+
+_causes = _Causes()
+_log, _connections_log = logging.getLogger("kafka"), logging.getLogger("kafka.net.manager")
+_connections_log.addHandler(_causes)
 if _log.level == logging.NOTSET:
     # The client logs every failed connection that we already report once, as Unavailable.
     _log.setLevel(logging.CRITICAL)
+    _connections_log.setLevel(logging.WARNING)
+    _connections_log.propagate = False
 
 
 class Connection:
@@ -34,19 +64,24 @@ class Connection:
     Args:
         bootstrap: ``host:port[,host:port]``.
         timeouts: How long anything waits.
+        security: How the client and the brokers know each other.
     """
 
-    def __init__(self, bootstrap: str, timeouts: Timeouts) -> None:
+    def __init__(self, bootstrap: str, timeouts: Timeouts, security: Security | None = None) -> None:
         self.bootstrap = bootstrap
         self.timeouts = timeouts
+        self._security = security or Security()
         self._cluster = ""
 
     def open(self, client: Callable[..., Any], **settings: object) -> Any:  # noqa: ANN401 - untyped client
         """Open a client of the given kind.
 
         Raises:
+            Refused: When the brokers do not let this client in, or its certificate or password cannot be read.
             Unavailable: When nobody answers in time.
         """
+        secured = self._security.arguments()
+        _causes.newest = None
         network: list[Any] = []
 
         def open_network(**options: object) -> Any:  # noqa: ANN401
@@ -62,13 +97,14 @@ class Connection:
                     request_timeout_ms=milliseconds(self.timeouts.request_s),
                     reconnect_backoff_max_ms=1000,
                     kafka_client=open_network,
+                    **secured,
                     **settings,
                 )
-            except errors.KafkaError:
+            except errors.KafkaError as error:
                 # A client that fails to connect leaves its thread and sockets behind.
                 for opened in network:
                     opened.close()
-                raise
+                raise (_causes.newest or error) from error
 
     @contextmanager
     def admin(self) -> Iterator[Any]:
@@ -118,7 +154,7 @@ class Connection:
 
         Raises:
             PositionLost: When the broker does not hold the position.
-            Refused: When the broker takes no message of that size.
+            Refused: When the broker takes no message of that size, or does not let this client in.
             Unavailable: For everything else: it can be tried again.
         """
         try:
@@ -130,10 +166,16 @@ class Connection:
                 f"Kafka at {self.bootstrap} refuses a message of that size: {error}",
                 hint=f"set the topic's max.message.bytes to {MAX_MESSAGE_BYTES}",
             ) from error
+        except _UNWANTED as error:
+            raise Refused(
+                f"Kafka at {self.bootstrap} does not let this client in: {error}",
+                hint=f"check {LOGIN}, and what that login may do there",
+            ) from error
         except errors.KafkaError as error:
             raise Unavailable(
                 f"Kafka at {self.bootstrap} did not answer as needed: {error}",
-                hint="check that GPULEDGER_KAFKA_BOOTSTRAP names a running broker, then try again",
+                hint="check that GPULEDGER_KAFKA_BOOTSTRAP names a running broker that"
+                f" {self._security}, then try again",
             ) from error
 
 

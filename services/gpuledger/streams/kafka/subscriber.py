@@ -64,7 +64,7 @@ class KafkaSubscriber:
         with self._connection.talking():
             fetched = self._consumer.poll(timeout_ms=milliseconds(timeout_s), max_records=limit)
         records = [
-            Record(self._topic, place.partition, record.offset, record.value or b"")
+            Record(self._topic, place.partition, record.offset, record.value or b"", record.timestamp)
             for place, batch in fetched.items()
             for record in batch
         ]
@@ -81,6 +81,14 @@ class KafkaSubscriber:
             Unavailable: When the broker cannot be reached.
         """
         return self._ends(self._positions)
+
+    def first_positions(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        """Return, for each partition, the offset of the oldest record that the broker still holds.
+
+        Raises:
+            Unavailable: When the broker cannot be reached.
+        """
+        return self._offsets("beginning_offsets", partitions)
 
     def close(self) -> None:
         """Release the connection."""
