@@ -75,6 +75,11 @@ def _ledger(connection: sa.Connection) -> None:
         "raw_digest": b"y", "context": {},
     }  # fmt: skip
     connection.execute(sa.insert(ledger.dead_letters), [letter])
+    stream = {
+        "consumer": "ledger", "stream": "gpu.scheduler.events", "partition": 0, "position": 1200, "epoch": 3,
+        "end_position": 1234, "seen_at": SEEN_AT, "published_at": SEEN_AT,
+    }  # fmt: skip
+    connection.execute(sa.insert(ledger.stream_offsets), [stream])
 
 
 def _segment(book: str, account: str, gpus: int, start: dt.datetime, end: dt.datetime) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 No label names a user, a job or an account. A scrape never fails because the database is away: it says so.
 """
 
+import datetime as dt
 import time
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,8 +29,12 @@ MetricName = Literal[
     "gpuledger_book_writers_waiting",
     "gpuledger_dead_letters",
     "gpuledger_stream_position",
+    "gpuledger_stream_records",
+    "gpuledger_stream_takeovers",
     "gpuledger_stream_waiting_records",
     "gpuledger_stream_seen_timestamp_seconds",
+    "gpuledger_stream_newest_record_timestamp_seconds",
+    "gpuledger_stream_newest_record_age_seconds",
     "gpuledger_http_requests",
     "gpuledger_http_request_duration_seconds",
 ]
@@ -46,12 +51,27 @@ _HELP: dict[MetricName, str] = {
     "gpuledger_book_head_age_seconds": "Seconds since a book's newest row was recorded.",
     "gpuledger_book_writers_waiting": "Transactions that wait for a book's lock.",
     "gpuledger_dead_letters": "Dead letters that wait for a person.",
-    "gpuledger_stream_position": "Records of a partition that a consumer has booked.",
+    "gpuledger_stream_position": "Next record of a partition that a consumer is to book.",
+    "gpuledger_stream_records": "Records of a partition that a consumer has booked; its rate is the throughput.",
+    "gpuledger_stream_takeovers": "Workers that have claimed a partition; each fenced the one before.",
     "gpuledger_stream_waiting_records": "Records that waited to be booked when the worker looked last.",
     "gpuledger_stream_seen_timestamp_seconds": "When the worker of a partition looked last, as Unix time.",
+    "gpuledger_stream_newest_record_timestamp_seconds": "When the newest record booked was published, as Unix time.",
+    "gpuledger_stream_newest_record_age_seconds": "Seconds since the newest record booked was published; while some"
+    " wait, how late the books are.",
     "gpuledger_http_requests": "Requests answered, by method, route and status.",
     "gpuledger_http_request_duration_seconds": "Time from request to last byte, by method and route.",
 }
+
+
+_COUNTERS: tuple[MetricName, ...] = ("gpuledger_stream_records", "gpuledger_stream_takeovers")
+_GAUGES: tuple[MetricName, ...] = (
+    "gpuledger_stream_position",
+    "gpuledger_stream_waiting_records",
+    "gpuledger_stream_seen_timestamp_seconds",
+    "gpuledger_stream_newest_record_timestamp_seconds",
+    "gpuledger_stream_newest_record_age_seconds",
+)
 
 
 def help_of(name: MetricName) -> str:
@@ -107,26 +127,27 @@ class BookCollector(Collector):
             ages.add_metric([status.book], (now - status.last_recorded_at).total_seconds())
         letters = GaugeMetricFamily("gpuledger_dead_letters", help_of("gpuledger_dead_letters"))
         letters.add_metric([], dead)
-        return [rows, heads, ages, queues, letters, *_backlog(streams)]
+        return [rows, heads, ages, queues, letters, *_backlog(streams, now)]
 
 
-def _backlog(streams: Iterable[queries.StreamStatus]) -> list[Metric]:
+def _backlog(streams: Iterable[queries.StreamStatus], now: dt.datetime) -> list[Metric]:
     labels = ["consumer", "stream", "partition"]
-    positions, waiting, seen = (
-        GaugeMetricFamily(name, help_of(name), labels=labels)
-        for name in (
-            "gpuledger_stream_position",
-            "gpuledger_stream_waiting_records",
-            "gpuledger_stream_seen_timestamp_seconds",
-        )
+    records, takeovers = (CounterMetricFamily(name, help_of(name), labels=labels) for name in _COUNTERS)
+    positions, waiting, seen, newest, ages = (
+        GaugeMetricFamily(name, help_of(name), labels=labels) for name in _GAUGES
     )
     for status in streams:
         of = [status.consumer, status.stream, str(status.partition)]
         positions.add_metric(of, status.position)
+        records.add_metric(of, status.position)
+        takeovers.add_metric(of, status.takeovers)
         if status.waiting is not None and status.seen_at is not None:
             waiting.add_metric(of, status.waiting)
             seen.add_metric(of, status.seen_at.timestamp())
-    return [positions, waiting, seen]
+        if status.published_at is not None:
+            newest.add_metric(of, status.published_at.timestamp())
+            ages.add_metric(of, (now - status.published_at).total_seconds())
+    return [positions, records, takeovers, waiting, seen, newest, ages]
 
 
 class Metrics:

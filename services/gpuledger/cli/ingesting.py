@@ -61,6 +61,7 @@ def run(
     """Import with a progress bar, straight into the ledger or through Kafka when that is configured."""
     from gpuledger.ingest.collector import relax_collector
     from gpuledger.ingest.importer import BrokerSink, LedgerSink, run_import
+    from gpuledger.ingest.relay import relay
     from gpuledger.streams.opening import open_broker
 
     relax_collector()
@@ -73,6 +74,8 @@ def run(
             sink.publisher.close()
     if config.kafka_bootstrap is not None:
         drain(intake, config)
+    if report.dead_lettered:
+        relay(intake.engine, open_broker(config), intake.clock)
     intake.open_periods(clusters)
     return report
 
@@ -101,6 +104,14 @@ def ingest(
             "--tick/--no-tick", help="Move the books' clock each hour; not while history is read back in."
         ),
     ] = True,
+    from_start: Annotated[
+        bool,
+        typer.Option(
+            "--from-start",
+            help="Read all that the topic still holds, also after it was truncated or created anew."
+            " What is booked is not booked twice.",
+        ),
+    ] = False,
     topic: Annotated[
         str, typer.Option("--topic", help="gpu.scheduler.events, gpu.budget.events or gpu.telemetry.")
     ] = "gpu.scheduler.events",
@@ -126,6 +137,11 @@ def ingest(
         done = worker.run(
             lambda so_far: note(f"{topic}: {so_far.records} records, {so_far.dead_lettered} dead letters"),
             once=once,
+            from_start=from_start,
+        )
+    if done.gone:
+        note(
+            f"{topic} no longer holds {done.gone} records that nobody had read: import what they said another way"
         )
     note(f"{done.accepted} accepted, {done.repeated} repeated, {done.dead_lettered} dead-lettered")
 

@@ -43,8 +43,16 @@ def claim(writer: Writer, consumer: str, stream: str, partitions: Sequence[int])
     return claims
 
 
-def advance(writer: Writer, held: Claim, position: int | None) -> None:
+def advance(
+    writer: Writer, held: Claim, position: int | None, published_at: dt.datetime | None = None
+) -> None:
     """Check the claim under the row lock, and move the position when one is given.
+
+    Args:
+        writer: The transaction.
+        held: The claim.
+        position: The next position to read.
+        published_at: When the newest record before it had been published, where the broker says so.
 
     Raises:
         Fenced: When another worker raised the epoch since.
@@ -65,8 +73,9 @@ def advance(writer: Writer, held: Claim, position: int | None) -> None:
         )
     if position is not None:
         driver(writer).execute(
-            "UPDATE ledger.stream_offsets SET position = %s WHERE consumer = %s AND stream = %s AND partition = %s",
-            (position, held.consumer, held.stream, held.partition),
+            "UPDATE ledger.stream_offsets SET position = %s, published_at = coalesce(%s, published_at)"
+            " WHERE consumer = %s AND stream = %s AND partition = %s",
+            (position, published_at, held.consumer, held.stream, held.partition),
         )
 
 

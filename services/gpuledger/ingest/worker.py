@@ -15,7 +15,8 @@ from gpuledger.ingest.acceptance import understood
 from gpuledger.ingest.dead_letters import DeadLetter, put
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.offsets import Claim
-from gpuledger.kernel.clock import seconds
+from gpuledger.ingest.relay import relay
+from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.ledger import queries
 from gpuledger.ledger.sealing import HOUR_S
@@ -32,13 +33,18 @@ LOOK_S = 5.0
 
 @dataclass(slots=True)
 class Progress:
-    """What a worker has done since it started, and how many records waited when it did."""
+    """What a worker has done since it started, and how many records waited when it did.
+
+    Args:
+        gone: Records that nobody had read and the stream no longer holds, when it was started from its beginning.
+    """
 
     waiting: int = 0
     records: int = 0
     accepted: int = 0
     repeated: int = 0
     dead_lettered: int = 0
+    gone: int = 0
 
 
 class Worker:
@@ -61,9 +67,18 @@ class Worker:
         self._ticked_s = 0
         self._due: tuple[int, Mapping[int, int]] | None = None
         """The hour to tick, and where the topic ended when it was over."""
+        self._untold = False
+        """Whether dead letters were kept that their topic has not been told of."""
 
-    def run(self, on_batch: Callable[[Progress], None], *, once: bool = False) -> Progress:
+    def run(
+        self, on_batch: Callable[[Progress], None], *, once: bool = False, from_start: bool = False
+    ) -> Progress:
         """Read for ever, or up to where the topic ends now when it is to be read ``once``.
+
+        Args:
+            on_batch: Told after each batch.
+            once: Whether to stop where the topic ends now.
+            from_start: Whether to read all that the topic still holds, whatever was read of it before.
 
         Raises:
             Fenced: When another worker took over.
@@ -77,13 +92,25 @@ class Worker:
         positions = {claim.partition: claim.position for claim in claims}
         subscriber = self.broker.subscriber(self.topic)
         try:
+            if from_start:
+                positions = self._rewound(subscriber, positions)
             subscriber.assign(positions)
             ends = dict(subscriber.end_positions())
             self.progress.waiting = sum(ends.values()) - sum(positions.values())
             self._loop(subscriber, positions, ends if once else None, on_batch)
+            self._tell()
         finally:
             subscriber.close()
         return self.progress
+
+    def _rewound(self, subscriber: Subscriber, positions: Mapping[int, int]) -> dict[int, int]:
+        """Stand at the oldest records that the stream holds; events that were booked are known by their identity."""
+        first = dict(subscriber.first_positions(list(positions)))
+        self.progress.gone = sum(max(first[partition] - at, 0) for partition, at in positions.items())
+        with writing(self.intake.engine) as writer:
+            for partition, claim in self._claims.items():
+                offsets.advance(writer, claim, first[partition])
+        return first
 
     def _loop(
         self,
@@ -130,10 +157,17 @@ class Worker:
         if time.monotonic() - self._looked_s < LOOK_S:
             return
         self._looked_s = time.monotonic()
+        self._tell()
         with writing(self.intake.engine) as writer:
             self._still_mine(writer, last=False)
             for partition, end in subscriber.end_positions().items():
                 offsets.note_end(writer, self._claims[partition], end, self.intake.clock.now())
+
+    def _tell(self) -> None:
+        """Have the topic of dead letters told of those that were kept."""
+        if self._untold:
+            relay(self.intake.engine, self.broker, self.intake.clock)
+            self._untold = False
 
     def _still_mine(self, writer: Writer, *, last: bool) -> None:  # noqa: ARG002 - the Guard protocol
         for claim in self._claims.values():
@@ -141,14 +175,16 @@ class Worker:
 
     def _book(self, partition: int, records: Sequence[Record]) -> set[str]:
         events, letters = read(records)
-        claim, end = self._claims[partition], records[-1].position + 1
+        claim, newest = self._claims[partition], records[-1]
+        published_at = None if newest.published_ms is None else instant(newest.published_ms // 1000)
 
         def guard(writer: Writer, *, last: bool) -> None:
-            offsets.advance(writer, claim, end if last else None)
+            offsets.advance(writer, claim, newest.position + 1 if last else None, published_at)
             if last:
                 self.progress.dead_lettered += put(writer, letters, self.intake.clock.now())
 
         taken = self.intake.take(events, guard)
+        self._untold |= bool(letters)
         self.progress.records += len(records)
         self.progress.accepted += len(taken.accepted)
         self.progress.repeated += taken.repeated

@@ -106,6 +106,8 @@ class StreamStatus(NamedTuple):
         position: The next record to read.
         waiting: Records that waited when the worker looked last, less those read since; None before it looked.
         seen_at: When it looked.
+        published_at: When the newest record that was read had been published; None where the broker does not say.
+        takeovers: How many workers have claimed the partition.
     """
 
     consumer: str
@@ -114,12 +116,15 @@ class StreamStatus(NamedTuple):
     position: int
     waiting: int | None
     seen_at: dt.datetime | None
+    published_at: dt.datetime | None
+    takeovers: int
 
 
 def streams(reader: Reader) -> list[StreamStatus]:
     """Return how far every consumer has read, by consumer, stream and partition."""
     rows = driver(reader).execute(
-        "SELECT consumer, stream, partition, position, greatest(end_position - position, 0), seen_at"
+        "SELECT consumer, stream, partition, position, greatest(end_position - position, 0), seen_at,"
+        " published_at, epoch"
         " FROM ledger.stream_offsets ORDER BY consumer, stream, partition"
     )
     return [StreamStatus(*row) for row in rows]

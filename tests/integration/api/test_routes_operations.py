@@ -31,6 +31,19 @@ def test_requests_are_counted_under_the_route_never_the_path(api: TestClient) ->
     assert "nowhere" not in text
 
 
+def test_metrics_say_how_far_and_how_late_each_stream_is(api: TestClient) -> None:
+    text = api.get("/metrics").text
+    of = 'consumer="ledger",partition="0",stream="gpu.scheduler.events"'
+    for name, value in (
+        ("position", 1200),
+        ("records_total", 1200),
+        ("takeovers_total", 3),
+        ("waiting_records", 34),
+        ("newest_record_age_seconds", 21600),
+    ):
+        assert f"gpuledger_stream_{name}{{{of}}} {float(value)}" in text
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_problem_type_opens_a_page(api: TestClient, kind: object) -> None:
     page = api.get(getattr(kind, "path"))  # noqa: B009 - the fixture's type is only known to pytest

@@ -1,5 +1,6 @@
 """Where consumers stand, and who may move them."""
 
+import datetime as dt
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,7 @@ import sqlalchemy as sa
 from gpuledger.database.engine import make_engine, reading, writing
 from gpuledger.ingest import offsets
 from gpuledger.kernel.errors import Fenced
+from gpuledger.ledger import queries
 
 
 @pytest.fixture
@@ -72,3 +74,14 @@ def test_a_claim_that_was_never_made_is_fenced(engine: sa.Engine) -> None:
     with pytest.raises(Fenced):
         advanced(engine, offsets.Claim("ledger", "topic", 9, 1, 0), 5)
     assert positions(engine) == {}
+
+
+def test_when_the_newest_record_was_published_stays_where_a_broker_does_not_say(engine: sa.Engine) -> None:
+    (claim,) = claimed(engine, 0)
+    noon = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
+    with writing(engine) as writer:
+        offsets.advance(writer, claim, 5, noon)
+        offsets.advance(writer, claim, 6)
+    with reading(engine) as reader:
+        (status,) = queries.streams(reader)
+    assert (status.position, status.published_at, status.takeovers) == (6, noon, 1)
