@@ -15,6 +15,7 @@ from gpuledger.cli import (
     ingesting,
     inventory,
     ledger,
+    mapping,
     movements,
     periods,
     policy,
@@ -47,6 +48,7 @@ app.add_typer(periods.app, name="period")
 app.add_typer(closes.app, name="close")
 app.add_typer(inventory.app, name="inventory")
 app.add_typer(policy_data.app, name="policy-data")
+app.add_typer(mapping.app, name="mapping")
 app.command("admit")(admission.admit)
 app.command("usage")(reports.usage)
 app.command("balance")(reports.balance)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from gpuledger.events.fields import Count, Instant, Name, Positive
+from gpuledger.events.mapping import MappingRule
 
 
 class Part(StrEnum):
@@ -21,6 +22,7 @@ class Word(StrEnum):
     BUDGET_FILE = "budget-file"
     FIRST_SIGHT = "first-sight"
     GRANTED = "granted"
+    MAPPING_FILE = "mapping-file"
     POLICY_FILE = "policy-file"
     TRANSFERRED = "transferred"
 
@@ -33,14 +35,19 @@ class AccountCreated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     reason: str | None = None
 
 
+_POLICY_KEYS = {"organisation": ("timezone", "period"), "rate_card": ("weights",), "mapping": ("rules",)}
+
+
 class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A version of policy data is in force from the event's time on (law 12).
 
     Args:
-        policy: ``organisation`` (zone and period length) or ``rate_card`` (weights).
+        policy: ``organisation`` (zone and period length), ``rate_card`` (weights) or ``mapping`` (rules).
         timezone: IANA zone in which days and periods are cut.
         period: Length of a budget period.
         weights: GPU model -> weight in per mille; models that are left out keep theirs.
+        rules: The whole mapping: of its rules the first that matches says what a workload means.
+        supersedes: The row of ``~org`` whose mapping was in force at that time before.
         by: Who set it.
         reason: Why.
     """
@@ -49,32 +56,38 @@ class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     timezone: str | None = None
     period: str | None = None
     weights: dict[Name, Count] | None = None
+    rules: list[MappingRule] | None = None
+    supersedes: Positive | None = None
     by: str | None = None
     reason: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a version without the keys of its policy."""
-        needed = {"organisation": ("timezone", "period"), "rate_card": ("weights",)}.get(self.policy)
+        needed = _POLICY_KEYS.get(self.policy)
         if needed is None:
-            raise ValueError(f"policy {self.policy!r} is none of organisation, rate_card")
+            raise ValueError(f"policy {self.policy!r} is none of {', '.join(_POLICY_KEYS)}")
         if missing := [name for name in needed if getattr(self, name) is None]:
             raise ValueError(f"policy {self.policy} lacks {', '.join(missing)}")
 
 
 class PolicyApplied(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A cluster's book took over a version of a rate card from the ``~org`` book; charges follow it from then on.
+    """A cluster's book took over a version of policy data from the ``~org`` book; charges follow it from then on.
 
     Args:
         cluster: The cluster, which is also the book.
         org_seq: The row of ``~org`` that set it; of two for one moment the later row counts.
-        policy: ``rate_card``.
+        policy: ``rate_card`` or ``mapping``.
         weights: GPU model -> weight in per mille.
+        rules: The whole mapping.
+        supersedes: The row of ``~org`` whose mapping was in force at that time before.
     """
 
     cluster: Name
     org_seq: Positive
     policy: str
-    weights: dict[Name, Count]
+    weights: dict[Name, Count] | None = None
+    rules: list[MappingRule] | None = None
+    supersedes: Positive | None = None
 
 
 class ShareSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

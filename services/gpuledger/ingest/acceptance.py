@@ -13,6 +13,7 @@ from gpuledger.ingest import telemetry
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.ledger import mapping
 from gpuledger.ledger.lots import PRIORITY_MAX, written
 
 WORKLOAD_PRIORITY_MAX = 2**53
@@ -66,6 +67,9 @@ def _check_order(fact: Fact) -> None:
                 Calendar().period_bounds_s(fact.period)
             case PolicyChanged(policy="organisation"):
                 Calendar(fact.timezone or "")
+            case PolicyChanged(rules=rules) if rules:
+                for rule in rules:
+                    mapping.check(rule)
             case Submitted():
                 _check_priority(fact.priority, WORKLOAD_PRIORITY_MAX)
     except BadRecord:

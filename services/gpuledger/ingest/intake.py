@@ -11,12 +11,14 @@ from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events import budget
 from gpuledger.events.envelope import ORG_BOOK, Event, book_of, make
 from gpuledger.events.telemetry import Sampled
+from gpuledger.events.workload import WorkloadFact
 from gpuledger.ingest import telemetry
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
-from gpuledger.ledger import queries, ticking
+from gpuledger.ledger import queries, remapping, ticking
 from gpuledger.ledger.append import append
+from gpuledger.ledger.mapping import Rules
 from gpuledger.ledger.periods import open_periods
 
 ACCOUNT_SOURCE = "gpuledger/accounts"
@@ -66,6 +68,9 @@ class Intake:
         self.engine, self.clock, self._default_calendar = engine, clock, default_calendar
         with reading(engine) as reader:
             self._accounts = set(queries.account_paths(reader))
+            booked = queries.booked_accounts(reader) if remapping.versions(reader) else set()
+        # Whoever booked what a mapping led to may have ended before the account was created.
+        self.ensure_accounts(booked)
 
     def take(self, events: Sequence[Event], guard: Guard | None = None) -> Taken:
         """Book the events; ``guard`` runs in every transaction and moves positions in the last.
@@ -82,7 +87,7 @@ class Intake:
         batches: dict[tuple[str, bool], list[Event]] = {}
         for event in events:
             batches.setdefault((book_of(event.data), isinstance(event.data, Sampled)), []).append(event)
-        work = list(batches.items())
+        work, led_to = list(batches.items()), set[str]()
         for index, ((book, is_telemetry), batch) in enumerate(work):
             with booking(self.engine) as writer:
                 if is_telemetry:
@@ -93,8 +98,10 @@ class Intake:
                     appended = append(writer, book, batch, clock=self.clock, calendar=self._calendar(writer))
                     taken.accepted.update(appended.accepted)
                     taken.repeated += appended.repeated
+                    led_to |= appended.accounts
                 if guard is not None:
                     guard(writer, last=index == len(work) - 1)
+        self.ensure_accounts(led_to)
         if not work and guard is not None:
             with booking(self.engine) as writer:
                 guard(writer, last=True)
@@ -144,15 +151,32 @@ class Intake:
         return queries.calendar(writer, self._default_calendar)
 
     def _ensure_accounts(self, events: Sequence[Event], guard: Guard | None) -> None:
-        """Create accounts on first sight, in the ``~org`` book, before anything is booked to them."""
+        """Create accounts on first sight, before anything is booked to them.
+
+        Of workloads whose names are mapped it is known only then to whom they lead.
+        """
         named = {
-            account
+            (account, event.data.cluster if isinstance(event.data, WorkloadFact) else None)
             for event in events
             if not isinstance(event.data, budget.AccountCreated)
             for key in ("account", "to")
             if (account := getattr(event.data, key, None)) is not None
         }
-        fresh = sorted({node for account in named for node in lineage(account)} - self._accounts)
+        fresh = {(account, cluster) for account, cluster in named if account not in self._accounts}
+        if any(cluster is not None for _, cluster in fresh):
+            with reading(self.engine) as reader:
+                versions = remapping.versions(reader)
+            mapped = {cluster for _, cluster in fresh if cluster is not None and Rules(versions, cluster)}
+            fresh = {(account, cluster) for account, cluster in fresh if cluster not in mapped}
+        self.ensure_accounts({account for account, _ in fresh}, guard)
+
+    def ensure_accounts(self, accounts: Collection[str], guard: Guard | None = None) -> None:
+        """Create the accounts that do not exist, and those above them, in the ``~org`` book.
+
+        Raises:
+            Fenced: When the guard finds that this worker's time is over.
+        """
+        fresh = sorted({node for account in accounts for node in lineage(account)} - self._accounts)
         if not fresh:
             return
         created = [

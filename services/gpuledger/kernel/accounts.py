@@ -13,6 +13,9 @@ BOOK_POT_ACCOUNT = "~"
 OWN = "~own"
 """The virtual child that holds work owned by an inner node."""
 
+UNMAPPED_ROOT = "unmapped"
+"""The root of what nothing says an owner of: visible, and granted nothing (law 7)."""
+
 _SAFE = "~-_."
 
 

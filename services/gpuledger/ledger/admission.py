@@ -24,10 +24,11 @@ from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger import queries, store
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.facts import Known, winner
+from gpuledger.ledger.facts import Known
 from gpuledger.ledger.holds import newest
+from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules
 from gpuledger.ledger.purse import Need, Purse
-from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S, History, derive
+from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.stops import Stop, why
 
 SOURCE = "gpuledger/admission"
@@ -67,6 +68,8 @@ class _Asked:
     minimum_runtime_s: int
     attempt: int
     protection_s: int
+    is_own_wish: bool
+    """Whether minimum runtime 0 is what was asked for, and not what a mapping rule says."""
 
 
 def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar: Calendar) -> Admission:
@@ -89,7 +92,7 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
     store.lock_book(writer, cluster)
     known = [fact for _, fact in store.facts_of(writer, cluster, [workload])]
     now_s = seconds(clock.now())
-    asked = _asked(cluster, workload, known)
+    asked = _asked(cluster, workload, known, queries.mapping(writer, cluster))
     standing = _standing(known, asked, now_s)
     if standing is not None:
         seq = store.sequence_of(writer, cluster, standing.digest)
@@ -117,16 +120,15 @@ def catch_up(writer: Writer, cluster: str, now_s: int, *, clock: Clock, calendar
         append(writer, cluster, [tick], clock=clock, calendar=calendar)
 
 
-def _asked(cluster: str, workload: str, known: Sequence[Known]) -> _Asked:
-    submitted = winner([k for k in known if isinstance(k.data, workload_events.Submitted)])
+def _asked(cluster: str, workload: str, known: Sequence[Known], rules: Rules) -> _Asked:
+    submitted = rules.understood([k for k in known if isinstance(k.data, workload_events.Submitted)])
     if submitted is None:
         raise NotFound(
             f"workload {workload!r} was not submitted to {cluster!r}",
             hint="publish workload.submitted first; the ledger admits what it knows",
         )
-    data = submitted.data
-    assert isinstance(data, workload_events.Submitted)  # noqa: S101 - narrows the type
-    history = derive(known)
+    data = submitted.asked
+    history = derive(known, rules)
     if any(segment.to_s is None for segment in history.segments):
         raise Refused(
             f"workload {workload!r} runs already", hint="ask again after it was preempted or requeued"
@@ -136,14 +138,15 @@ def _asked(cluster: str, workload: str, known: Sequence[Known]) -> _Asked:
             f"workload {workload!r} is over, or asks for no GPUs", hint="a resubmission is a new workload"
         )
     attempts = (k.data.attempt for k in known if isinstance(k.data, workload_events.Started))
-    minimum_s = protection_s(data.minimum_runtime_s)
+    minimum_s = protection_s(submitted.minimum_runtime_s)
     return _Asked(
-        account=data.account,
+        account=submitted.meaning.account,
         gpus_milli=data.gpus_milli,
         gpu_model=data.gpu_model,
         minimum_runtime_s=minimum_s,
         attempt=max(attempts, default=0) + 1,
         protection_s=minimum_s - _used_s(known, history, minimum_s),
+        is_own_wish=data.minimum_runtime_s == 0,
     )
 
 
@@ -219,7 +222,8 @@ def _unfunded(
 ) -> str | None:
     """Return why the attempt is not funded, or None when it is (DESIGN section 2, *funded*)."""
     if asked.minimum_runtime_s == 0:
-        return "minimum runtime 0 asks to run unallocated"
+        asks = "minimum runtime 0 asks" if asked.is_own_wish else "its mapping rule says"
+        return f"{asks} to run unallocated"
     shares = queries.shares_at(writer, instant(span[0]))
     if unshared := [node for node in lineage(asked.account) if shares.get(node) == 0]:
         return f"{unshared[0]} has share 0, so nothing below it is funded"

@@ -19,12 +19,14 @@ from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import charges, orders, projections, queries, settlement, store
+from gpuledger.ledger import charges, orders, projections, queries, remapping, settlement, store
+from gpuledger.ledger.applied import Applied, card, rules
 from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Booking, Posted, Posting
 from gpuledger.ledger.facts import CLOSERS, Known
 from gpuledger.ledger.identity import pseudonymous, store_texts, user_keys
-from gpuledger.ledger.rates import RATE_CARD, Rates, Version
+from gpuledger.ledger.mapping import MAPPING, Rules
+from gpuledger.ledger.rates import RATE_CARD
 from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.store import BookHead
 
@@ -45,11 +47,13 @@ class Appended:
         accepted: Ids (source, id) of events that were new.
         repeated: How many events the book knew already, byte for byte.
         head: The book's head after the batch.
+        accounts: Who pays for what the batch told of, where a mapping says so; they may not exist yet.
     """
 
     accepted: list[tuple[str, str]] = field(default_factory=list)
     repeated: int = 0
     head: BookHead | None = None
+    accounts: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -68,9 +72,9 @@ class _Workload:
         self.closes = self.closes or isinstance(fact.data, CLOSERS)
         self.history = None
 
-    def derived(self) -> History:
+    def derived(self, rules: Rules) -> History:
         if self.history is None:
-            self.history = derive(self.facts)
+            self.history = derive(self.facts, rules)
         return self.history
 
 
@@ -79,7 +83,7 @@ def append(
 ) -> Appended:
     """Append events to a book in the order given; events known already change nothing.
 
-    A cluster's book first takes over the rate cards of the organisation that it does not have yet.
+    A cluster's book first takes over the policy data of the organisation that it does not have yet.
 
     Raises:
         Corrupt: When the database refuses what the laws promise.
@@ -88,26 +92,32 @@ def append(
     head = store.lock_book(writer, book)
     keys = user_keys(writer, events)
     fresh = _without_repeats(writer, book, [(event, *pseudonymous(event, keys)) for event in events], result)
-    versions = queries.policies_applied(writer, book).get(book, [])
-    taken_over = [] if book == ORG_BOOK else _taken_over(writer, book, versions)
+    applied = queries.policies_applied(writer, book).get(book, [])
+    taken_over = [] if book == ORG_BOOK else _taken_over(writer, book, applied)
     if fresh or taken_over:
-        batch = _Batch(writer, book, head, calendar, versions)
+        batch = _Batch(writer, book, head, calendar, applied)
         head = batch.run([*taken_over, *fresh], clock.now())
+        result.accounts = batch.payers()
         if due := batch.settlement():
-            head = _Batch(writer, book, head, calendar, versions).carry(due, clock.now())
+            head = _Batch(writer, book, head, calendar, applied).carry(due, clock.now())
     result.head = head
     return result
 
 
-def _taken_over(writer: Writer, book: str, versions: Sequence[Version]) -> list[tuple[Event, Fact, bytes]]:
-    """Return the rate cards that ``~org`` has and the book has not, as facts of the book."""
-    newest = max((version.org_seq for version in versions), default=0)
+def _taken_over(writer: Writer, book: str, applied: Sequence[Applied]) -> list[tuple[Event, Fact, bytes]]:
+    """Return the rate cards and mappings that ``~org`` has and the book has not, as facts of the book."""
+    newest = max((version.fact.org_seq for version in applied), default=0)
     found = []
-    for seq, at_s, changed in queries.policy_versions(writer, RATE_CARD, newest):
+    for seq, at_s, changed in queries.policy_versions(writer, RATE_CARD, MAPPING, after_seq=newest):
         fact = budget.PolicyApplied(
-            cluster=book, org_seq=seq, policy=RATE_CARD, weights=changed.weights or {}
+            cluster=book,
+            org_seq=seq,
+            policy=changed.policy,
+            weights=changed.weights,
+            rules=changed.rules,
+            supersedes=changed.supersedes,
         )
-        event, _ = make(id=f"{RATE_CARD}/{seq}", source=POLICY_SOURCE, at_s=at_s, data=fact)
+        event, _ = make(id=f"{changed.policy}/{seq}", source=POLICY_SOURCE, at_s=at_s, data=fact)
         found.append((event, event.data, event.digest))
     return found
 
@@ -132,12 +142,12 @@ class _Batch:
     """The state of one batch while its rows are sealed, in order."""
 
     def __init__(
-        self, writer: Writer, book: str, head: BookHead, calendar: Calendar, versions: Sequence[Version]
+        self, writer: Writer, book: str, head: BookHead, calendar: Calendar, applied: Sequence[Applied]
     ) -> None:
         self.writer, self.book, self.head, self.calendar = writer, book, head, calendar
         self.booking = Booking(calendar, store.shut_periods(writer, book))
-        self.versions = list(versions)
-        self.card = Rates.of(versions)
+        self.applied = list(applied)
+        self.card, self.rules = card(applied), rules(applied, book)
         self.rows: list[tuple[JournalRow, bytes]] = []
         self.postings: list[tuple[JournalRow, Sequence[Posting]]] = []
         self.workloads: dict[str, _Workload] = {}
@@ -228,7 +238,9 @@ class _Batch:
         self.others.append(projections.Journalled(seq, event.at_s, fact))
         match fact:
             case budget.PolicyApplied():
-                return self._reprice(seq, Version(event.at_s, fact.org_seq, fact.weights), event.name)
+                self.applied.append(Applied(seq, event.at_s, fact))
+                restate = self._remap if fact.policy == MAPPING else self._reprice
+                return restate(seq, event.at_s, event.name)
             case closing.LedgerTicked():
                 return self._tick(seq, event.at_s, event.name)
             case closing.LedgerSettled():
@@ -250,12 +262,22 @@ class _Batch:
         self.head = self.head._replace(ticked_s=at_s)
         return self._restate_all(seq, store.workloads_open(self.writer, self.book, instant(at_s)), reason)
 
-    def _reprice(self, seq: int, version: Version, reason: str) -> Sequence[Posting]:
+    def _reprice(self, seq: int, from_s: int, reason: str) -> Sequence[Posting]:
         """Restate every charge for time at or after the moment from which a rate card holds."""
-        self.versions.append(version)
-        self.card = Rates.of(self.versions)
-        names = store.workloads_after(self.writer, self.book, instant(version.from_s))
+        self.card = card(self.applied)
+        names = store.workloads_after(self.writer, self.book, instant(from_s))
         return self._restate_all(seq, names, reason)
+
+    def _remap(self, seq: int, _from_s: int, reason: str) -> Sequence[Posting]:
+        """Restate every workload of which other names now mean something else, whenever it was submitted."""
+        before, self.rules = self.rules, rules(self.applied, self.book)
+        for state in self.workloads.values():
+            state.history = None
+        names = remapping.read_otherwise(self.writer, self.book, before, self.rules)
+        postings = self._restate_all(seq, names, reason)
+        for name in names:
+            self.workloads[name].last_seq = seq
+        return postings
 
     def _restate_all(self, seq: int, names: Sequence[str], reason: str) -> Sequence[Posting]:
         """Restate the workloads named, and those of this batch, which the database does not show yet."""
@@ -269,7 +291,7 @@ class _Batch:
 
     def _restate(self, seq: int, workload_: str, state: _Workload, reason: str) -> Sequence[Posting]:
         """Post the difference between what follows from the facts and what stands."""
-        want = charges.desired(state.derived(), self.calendar, self.card, self.head.ticked_s)
+        want = charges.desired(state.derived(self.rules), self.calendar, self.card, self.head.ticked_s)
         postings = charges.difference(
             want, state.posted, workload=workload_, reason=reason, booking=self.booking
         )
@@ -281,10 +303,15 @@ class _Batch:
 
     def _histories(self) -> list[tuple[int, bool, str, History]]:
         return [
-            (state.last_seq, state.known_before, name, state.derived())
+            (state.last_seq, state.known_before, name, state.derived(self.rules))
             for name, state in self.workloads.items()
             if state.last_seq
         ]
+
+    def payers(self) -> set[str]:
+        """Return the accounts that a mapping made of what the batch told of; nothing while there is none."""
+        told = self._histories() if self.rules else []
+        return {account for *_, history in told for account in history.accounts}
 
 
 def postings_of(fact: Fact, at_s: int, booking: Booking) -> Sequence[Posting]:

@@ -9,14 +9,15 @@ since: its digest is taken without the person (docs/decisions/0013).
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.budget import Part, Word
+from gpuledger.events.budget import Part, PolicyChanged, Word
 from gpuledger.events.envelope import Event, encode
+from gpuledger.events.mapping import MappingRule
 from gpuledger.events.orders import Order
 from gpuledger.events.registry import Fact
 from gpuledger.ledger.copying import driver
@@ -48,7 +49,7 @@ def person_of(data: Fact) -> str | None:
 
 def user_keys(writer: Writer, events: Iterable[Event]) -> dict[str, UserKey]:
     """Return the keys of all people named by the events; unknown ones get one."""
-    return keys_of(writer, {name for event in events if (name := person_of(event.data)) is not None})
+    return keys_of(writer, {name for event in events for name in _people_of(event.data)})
 
 
 def keys_of(writer: Writer, people: Iterable[str]) -> dict[str, UserKey]:
@@ -65,6 +66,30 @@ def keys_of(writer: Writer, people: Iterable[str]) -> dict[str, UserKey]:
         )
         cursor.execute("SELECT name, key, token FROM side.user_keys WHERE name = ANY(%s)", (names,))
         return {name: UserKey(bytes(key), token) for name, key, token in cursor}
+
+
+def _people_of(data: Fact) -> Iterator[str]:
+    """Yield whom a fact speaks of: its person, and those whom rules name."""
+    if (person := person_of(data)) is not None:
+        yield person
+    if isinstance(data, PolicyChanged):
+        yield from (name for rule in data.rules or () for name in rule.user if name != NOBODY)
+
+
+def tokens_of(connection: Reader | Writer, names: Iterable[str]) -> dict[str, str]:
+    """Return name -> token of people who are known."""
+    rows = driver(connection).execute(
+        "SELECT name, token FROM side.user_keys WHERE name = ANY(%s)", (sorted(set(names)),)
+    )
+    return dict(rows.fetchall())
+
+
+def with_tokens(rules: Iterable[MappingRule], tokens: Mapping[str, str]) -> list[MappingRule]:
+    """Return rules with a token in place of each person who has one."""
+    return [
+        msgspec.structs.replace(rule, user=tuple(sorted({tokens.get(name, name) for name in rule.user})))
+        for rule in rules
+    ]
 
 
 def names_of(connection: Reader | Writer, tokens: Iterable[str | None]) -> dict[str | None, str]:
@@ -103,6 +128,9 @@ def pseudonymous(event: Event, keys: Mapping[str, UserKey]) -> tuple[Fact, bytes
             return data, event.digest
         said = encode(id=event.id, source=event.source, at_s=event.at_s, data=bare)
         fact = bare if name is None else msgspec.structs.replace(bare, by=keys[name].token)
+        if isinstance(data, PolicyChanged) and data.rules:
+            tokens = {person: key.token for person, key in keys.items()}
+            fact = msgspec.structs.replace(fact, rules=with_tokens(data.rules, tokens))
         return fact, hashlib.sha256(said).digest()
     if name is None:
         return data, event.digest
@@ -111,11 +139,15 @@ def pseudonymous(event: Event, keys: Mapping[str, UserKey]) -> tuple[Fact, bytes
 
 
 def impersonal(data: Fact) -> Fact:
-    """Return an order without the person who gave it and without words of theirs; any other fact as it is."""
+    """Return an order without the people whom it names and without words of theirs; any other fact as it is."""
     if not isinstance(data, Order):
         return data
     by = data.by if person_of(data) is None else NOBODY
-    return msgspec.structs.replace(data, by=by, reason=data.reason if _typed(data) is None else ASIDE)
+    bare = msgspec.structs.replace(data, by=by, reason=data.reason if _typed(data) is None else ASIDE)
+    if isinstance(bare, PolicyChanged) and bare.rules:
+        nameless = [msgspec.structs.replace(rule, user=(NOBODY,) * len(rule.user)) for rule in bare.rules]
+        return msgspec.structs.replace(bare, rules=nameless)
+    return bare
 
 
 def store_texts(writer: Writer, event: Event) -> bytes | None:

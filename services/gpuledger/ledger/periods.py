@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import PeriodGrant, PeriodOpened
 from gpuledger.events.envelope import ORG_BOOK, make
-from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage, parent
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, UNMAPPED_ROOT, lineage, parent
 from gpuledger.kernel.amounts import GPU_MILLI, WEIGHT_ONE
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
@@ -175,11 +175,11 @@ def members(cluster: str, paths: Iterable[str], clusters: Sequence[str]) -> list
     """Return the accounts that share a cluster.
 
     A root named like the cluster owns it alone (imported traces); otherwise every root that is not
-    named like another cluster shares it.
+    named like another cluster shares it. What nothing says an owner of shares nothing.
     """
     paths = list(paths)
     roots = {next(lineage(path)) for path in paths}
-    owners = {cluster} if cluster in roots else roots - set(clusters)
+    owners = {cluster} if cluster in roots else roots - {*clusters, UNMAPPED_ROOT}
     return [path for path in paths if next(lineage(path)) in owners]
 
 

@@ -1,24 +1,27 @@
 """Policy data in the ``~org`` book: versions with an effective time, set once, kept for ever (law 12).
 
-A transaction touches one book (law 2), so that a rate card is set in ``~org`` and each cluster's book takes
-it over as a fact of its own, with the next that is appended to it or when it is brought up to date. What is
-charged for time from its moment on is restated there: the set of facts alone says what a charge is (law 3).
+A transaction touches one book (law 2), so that a rate card or a mapping is set in ``~org`` and each cluster's book
+takes it over as a fact of its own, with the next that is appended to it or when it is brought up to date. What follows
+otherwise from then on is restated there: the set of facts alone says what a charge is (law 3).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import PolicyChanged, Word
 from gpuledger.events.envelope import ORG_BOOK, make
+from gpuledger.events.mapping import MappingRule
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
 from gpuledger.ledger import queries
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.mapping import MAPPING, Version
 from gpuledger.ledger.rates import RATE_CARD
 from gpuledger.ledger.store import lock_book
 
 SOURCE = "gpuledger/policy-file"
+MAPPING_SOURCE = "gpuledger/mapping-file"
 
 
 def changed_weights(
@@ -43,6 +46,41 @@ def set_weights(
     )
     event, _ = make(id=f"{RATE_CARD}/{at_s}/{seen_seq}", source=SOURCE, at_s=at_s, data=fact)
     append(writer, ORG_BOOK, [event], clock=clock, calendar=calendar)
+
+
+def set_mapping(
+    writer: Writer,
+    rules: Sequence[MappingRule],
+    at_s: int,
+    by: str,
+    *,
+    supersedes: int | None,
+    clock: Clock,
+    calendar: Calendar,
+) -> None:
+    """Put a whole mapping in force from a moment on, in the ``~org`` book.
+
+    Args:
+        writer: A transaction of its own.
+        rules: The first that matches counts; people by their names.
+        at_s: From when on, in seconds since the epoch.
+        by: Who sets it.
+        supersedes: The row of the mapping in whose place it comes.
+        clock: Says when it is recorded.
+        calendar: The organisation's days.
+    """
+    seen_seq = lock_book(writer, ORG_BOOK).last_seq
+    fact = PolicyChanged(
+        policy=MAPPING, rules=list(rules), supersedes=supersedes, by=by, reason=Word.MAPPING_FILE
+    )
+    event, _ = make(id=f"{MAPPING}/{at_s}/{seen_seq}", source=MAPPING_SOURCE, at_s=at_s, data=fact)
+    append(writer, ORG_BOOK, [event], clock=clock, calendar=calendar)
+
+
+def in_force(versions: Sequence[Version], at_s: int) -> Version | None:
+    """Return the version of the mapping that holds at a moment; of one moment the last set counts."""
+    begun = [version for version in versions if version.from_s <= at_s]
+    return max(begun, key=lambda version: (version.from_s, version.org_seq), default=None)
 
 
 def bring_up_to_date(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar) -> None:

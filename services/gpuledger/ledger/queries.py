@@ -2,15 +2,19 @@
 
 import datetime as dt
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import PolicyApplied, PolicyChanged
 from gpuledger.events.envelope import ORG_BOOK, decode_data
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger.applied import Applied, card, rules
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.mapping import AS_GIVEN, Rules
 from gpuledger.ledger.rates import RATE_CARD, Rates, Version
 
 
@@ -163,6 +167,14 @@ def account_paths(reader: Reader | Writer) -> list[str]:
     return [path for (path,) in rows]
 
 
+def booked_accounts(reader: Reader | Writer) -> set[str]:
+    """Return every account that anything was ever booked to."""
+    rows = driver(reader).execute(
+        "SELECT DISTINCT account FROM ledger.balances WHERE account <> %s", (BOOK_POT_ACCOUNT,)
+    )
+    return {account for (account,) in rows}
+
+
 def shares_at(reader: Reader | Writer, at: dt.datetime) -> dict[str, int]:
     """Return the explicit shares in force at an instant; accounts without one are absent."""
     rows = driver(reader).execute(
@@ -247,13 +259,13 @@ def granted(reader: Reader | Writer) -> dict[tuple[str, str, str, bool], int]:
 
 
 def policy_versions(
-    connection: Reader | Writer, policy: str, after_seq: int = 0
+    connection: Reader | Writer, *policies: str, after_seq: int = 0
 ) -> list[tuple[int, int, PolicyChanged]]:
-    """Return (row of ``~org``, from when, what was set) of every version of a policy, in the order they were set."""
+    """Return (row of ``~org``, from when, what was set) of every version of policies, in the order they were set."""
     rows = driver(connection).execute(
         "SELECT seq, effective_at, body::text FROM ledger.journal WHERE book = %s AND workload IS NULL"
-        " AND type = 'policy.changed' AND body->>'policy' = %s AND seq > %s ORDER BY seq",
-        (ORG_BOOK, policy, after_seq),
+        " AND type = 'policy.changed' AND body->>'policy' = ANY(%s) AND seq > %s ORDER BY seq",
+        (ORG_BOOK, list(policies), after_seq),
     )
     found = []
     for seq, effective_at, body in rows.fetchall():
@@ -265,8 +277,8 @@ def policy_versions(
 
 def policies_applied(
     connection: Reader | Writer, book: str | None = None, vector: Mapping[str, int] | None = None
-) -> dict[str, list[Version]]:
-    """Return book -> the versions of the rate card that it has taken over.
+) -> dict[str, list[Applied]]:
+    """Return book -> the versions of policy data that it has taken over.
 
     Args:
         connection: A transaction.
@@ -278,14 +290,19 @@ def policies_applied(
         " AND workload IS NULL AND type = 'policy.applied'",
         (book, book),
     )
-    found: dict[str, list[Version]] = {}
+    found: dict[str, list[Applied]] = {}
     for name, seq, effective_at, body in rows.fetchall():
-        if vector is not None and seq > vector.get(name, 0):
-            continue
-        applied = decode_data("policy.applied", body)
-        assert isinstance(applied, PolicyApplied)  # noqa: S101 - the query selected the type
-        found.setdefault(name, []).append(Version(seconds(effective_at), applied.org_seq, applied.weights))
+        if vector is None or seq <= vector.get(name, 0):
+            found.setdefault(name, []).append(Applied(seq, seconds(effective_at), _policy_applied(body)))
     return found
+
+
+@lru_cache(maxsize=256)
+def _policy_applied(body: str) -> PolicyApplied:
+    """Read what a book took over; every batch asks for it, and a mapping may be long."""
+    applied = decode_data("policy.applied", body)
+    assert isinstance(applied, PolicyApplied)  # noqa: S101 - the query selected the type
+    return applied
 
 
 def rate_cards(connection: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, Rates]:
@@ -295,7 +312,18 @@ def rate_cards(connection: Reader | Writer, as_of: dt.datetime | None = None) ->
     """
     vector = None if as_of is None else sequences(connection, as_of)
     applied = policies_applied(connection, vector=vector)
-    return {book: Rates.of(versions) for book, versions in applied.items()}
+    return {book: card(versions) for book, versions in applied.items()}
+
+
+def mappings(connection: Reader | Writer) -> dict[str, Rules]:
+    """Return book -> the mapping that its workloads are read by; books that took over no policy data are absent."""
+    return {book: rules(applied, book) for book, applied in policies_applied(connection).items()}
+
+
+def mapping(connection: Reader | Writer, book: str) -> Rules:
+    """Return the mapping that a book reads its workloads by."""
+    applied = policies_applied(connection, book).get(book)
+    return rules(applied, book) if applied else AS_GIVEN
 
 
 def rate_card(connection: Reader | Writer) -> Rates:

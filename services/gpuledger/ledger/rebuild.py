@@ -7,7 +7,7 @@ the same facts, whatever the order of arrival. User tokens are left out: they ar
 import datetime as dt
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
@@ -18,12 +18,13 @@ from gpuledger.events import budget
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import Corrupt
-from gpuledger.ledger import orders, projections, queries, replay, settlement
+from gpuledger.ledger import applied, orders, projections, queries, replay, settlement
 from gpuledger.ledger.append import postings_of
 from gpuledger.ledger.charges import Booking, Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.inventory import HostFact, intervals
+from gpuledger.ledger.mapping import AS_GIVEN, Rules
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.ledger.segments import Segment, Wait, derive
 from gpuledger.ledger.store import EFFECTIVE_PERIOD, LEGS
@@ -117,11 +118,11 @@ def check(reader: Reader, default: Calendar) -> Rebuilt:
 def _differences(reader: Reader, default: Calendar) -> list[str]:
     calendar = queries.calendar(reader, default)
     booking = Booking(calendar)
-    cards, ticks = queries.rate_cards(reader), replay.ticks(reader)
+    cards, mappings, ticks = queries.rate_cards(reader), queries.mappings(reader), replay.ticks(reader)
     net: dict[Net, int] = defaultdict(int)
     wanted: dict[str, list[str]] = {kind: [] for kind in _STORED}
     for book, workload, facts in replay.iter_workloads(reader):
-        history = derive([fact for _, fact in facts])
+        history = derive([fact for _, fact in facts], mappings.get(book, AS_GIVEN))
         want = desired(history, calendar, cards.get(book, UNWEIGHTED), ticks.get(book))
         for posting in difference(want, {}, workload=workload, reason="", booking=booking):
             _fold(net, book, posting)
@@ -194,10 +195,12 @@ def _rebuild_histories(writer: Writer) -> None:
     PostgreSQL takes in segments while the next ones are derived.
     """
     versioned = ("book", "since_seq", "until_seq")
+    taken_over = queries.policies_applied(writer)
+    mappings = {book: applied.rules_by_row(versions, book) for book, versions in taken_over.items()}
     workloads = replay.iter_workloads(writer)
     while some := list(islice(workloads, WORKLOADS_AT_ONCE)):
         others: list[tuple[str, int, int | None, Wait | Hold]] = []
-        segments = _segment_versions(some, others)
+        segments = _segment_versions(some, mappings, others)
         copy_rows(writer, "ledger.segments", (*versioned, *projections.SEGMENT_COLUMNS), segments)
         waits = [(*v, *projections.wait_row(w)) for *v, w in others if isinstance(w, Wait)]
         holds = [(*v, *projections.hold_row(h)) for *v, h in others if isinstance(h, Hold)]
@@ -206,11 +209,13 @@ def _rebuild_histories(writer: Writer) -> None:
 
 
 def _segment_versions(
-    workloads: Iterable[replay.WorkloadFacts], others: list[tuple[str, int, int | None, Wait | Hold]]
+    workloads: Iterable[replay.WorkloadFacts],
+    mappings: Mapping[str, Sequence[tuple[int, Rules]]],
+    others: list[tuple[str, int, int | None, Wait | Hold]],
 ) -> Iterator[tuple[object, ...]]:
     """Yield the row of every version of every segment; put the versions of waits and holds aside."""
     for book, _, facts in workloads:
-        for item, since, until in replay.history_versions(facts):
+        for item, since, until in replay.history_versions(facts, mappings.get(book, ())):
             if isinstance(item, Segment):
                 yield (book, since, until, *projections.segment_row(item))
             else:

@@ -6,6 +6,7 @@ so that a report as of an earlier sequence says the same after a rebuild as befo
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
+from heapq import merge
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
@@ -21,6 +22,7 @@ from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.inventory import HostFact
+from gpuledger.ledger.mapping import AS_GIVEN, Rules
 from gpuledger.ledger.projections import Item as Followed
 from gpuledger.ledger.projections import Journalled
 from gpuledger.ledger.segments import Unfolding
@@ -65,16 +67,29 @@ def versions(
     return _versions(facts, learn)
 
 
-def history_versions(facts: Iterable[tuple[int, Known]]) -> list[tuple[Followed, int, int | None]]:
-    """Return every segment, wait and hold that ever followed from a workload's facts, as ``versions`` does."""
-    unfolding = Unfolding()
+def history_versions(
+    facts: Sequence[tuple[int, Known]], mappings: Sequence[tuple[int, Rules]] = ()
+) -> list[tuple[Followed, int, int | None]]:
+    """Return every segment, wait and hold that ever followed from a workload's facts, as ``versions`` does.
 
-    def learn(fact: Known) -> Iterable[Followed]:
-        unfolding.add(fact)
+    Args:
+        facts: (sequence, fact), in sequence.
+        mappings: (sequence, what foreign names mean from that row on), in sequence.
+    """
+    first = facts[0][0] if facts else 0
+    unfolding = Unfolding(next((rules for seq, rules in reversed(mappings) if seq < first), AS_GIVEN))
+
+    def learn(told: Known | Rules) -> Iterable[Followed]:
+        if isinstance(told, Rules):
+            unfolding.remap(told)
+        else:
+            unfolding.add(told)
         history = unfolding.history()
         return (*history.segments, *history.waits, *history.holds)
 
-    return _versions(facts, learn)
+    later = [(seq, rules) for seq, rules in mappings if seq > first]
+    told: Iterable[tuple[int, Known | Rules]] = merge(facts, later, key=itemgetter(0)) if later else facts
+    return _versions(told, learn)
 
 
 def _versions(
@@ -108,21 +123,23 @@ def journalled(book: str, seq: int, type_: str, body: str) -> Fact:
         ) from error
 
 
-def iter_workloads(connection: Reader | Writer) -> Iterator[WorkloadFacts]:
-    """Yield the facts of every workload, ordered by book and workload."""
+def iter_workloads(connection: Reader | Writer, book: str | None = None) -> Iterator[WorkloadFacts]:
+    """Yield the facts of every workload of one book, or of all, ordered by book and workload."""
     with driver(connection).cursor(name="replay_workloads") as cursor:
         cursor.execute(
             "SELECT book, workload, seq, type, body::text, extract(epoch FROM effective_at)::bigint, source, digest"
-            " FROM ledger.journal WHERE workload IS NOT NULL ORDER BY book, workload, seq",
+            " FROM ledger.journal WHERE workload IS NOT NULL AND (%s::text IS NULL OR book = %s)"
+            " ORDER BY book, workload, seq",
+            (book, book),
             binary=True,
         )
         fetched = chain.from_iterable(iter(partial(cursor.fetchmany, FETCHED_ROWS), []))
-        for (book, workload), rows in groupby(fetched, key=itemgetter(0, 1)):
+        for (of, workload), rows in groupby(fetched, key=itemgetter(0, 1)):
             facts = [
-                (seq, Known(journalled(book, seq, type_, body), at_s, source, digest))
+                (seq, Known(journalled(of, seq, type_, body), at_s, source, digest))
                 for _, _, seq, type_, body, at_s, source, digest in rows
             ]
-            yield WorkloadFacts(book, workload, facts)
+            yield WorkloadFacts(of, workload, facts)
 
 
 def iter_hosts(connection: Reader | Writer) -> Iterator[HostFacts]:

@@ -5,7 +5,7 @@ interval in which the workload was eligible to run and did not. Both follow from
 the start that counts, the stop that counts, and the changes between them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -17,15 +17,13 @@ from gpuledger.kernel.clock import seconds
 from gpuledger.ledger.credits import Credit, credit
 from gpuledger.ledger.facts import STOPS, Known, winner
 from gpuledger.ledger.holds import Hold, Span, admitted, holds
+from gpuledger.ledger.mapping import AS_GIVEN, Foreign, Meaning, Rules, Understood
 
 UNMAPPED = "unmapped/unknown"
 """The visible account of runs that nothing says an owner of (law 7)."""
 
 NOBODY = "-"
 """The user of runs whose source names none."""
-
-DEFAULT_MINIMUM_RUNTIME_S = 3600
-"""Minimum runtime of the built-in mapping rule, for sources that have none."""
 
 
 # Structs, not dataclasses: a rebuild makes several for each row of the journal, and hashes them.
@@ -79,6 +77,15 @@ class History(msgspec.Struct, frozen=True, gc=False):
     is_admitted: bool = False
     """Whether some admission decided about it: only then it has, or had, holds."""
 
+    @property
+    def accounts(self) -> set[str]:
+        """Everybody who pays, or would."""
+        return {
+            *(segment.account for segment in self.segments),
+            *(wait.account for wait in self.waits),
+            *(hold.account for hold in self.holds),
+        }
+
 
 class _Run(msgspec.Struct, frozen=True):
     """What counts of one run, and what follows from it."""
@@ -123,13 +130,13 @@ class _Claims(msgspec.Struct, frozen=True):
         return True
 
 
-def derive(facts: Iterable[Known]) -> History:
+def derive(facts: Iterable[Known], rules: Rules = AS_GIVEN) -> History:
     """Return the segments, waits, holds and credits that follow from all facts known of one workload.
 
     A run without a start has no segment yet; one that stopped before it started holds nothing and
-    is charged nothing. The result depends on the set of facts only.
+    is charged nothing. The result depends on the set of facts and the mapping only.
     """
-    unfolding = Unfolding()
+    unfolding = Unfolding(rules)
     for fact in facts:
         unfolding.add(fact)
     return unfolding.history()
@@ -140,11 +147,16 @@ class Unfolding:
 
     A fact about one run leaves what followed from the others as it was: a long history is not derived
     from its beginning for each of its facts.
+
+    Args:
+        rules: What foreign names mean.
     """
 
-    __slots__ = ("_claims", "_decisions", "_over", "_runs", "_stale", "_submitted")
+    __slots__ = ("_asked", "_claims", "_decisions", "_over", "_rules", "_runs", "_stale", "_submitted")
 
-    def __init__(self) -> None:
+    def __init__(self, rules: Rules = AS_GIVEN) -> None:
+        self._rules = rules
+        self._asked: Understood | None = None
         self._submitted: list[Known] = []
         self._over: list[Known] = []
         self._decisions: dict[int, list[Known]] = {}
@@ -157,7 +169,7 @@ class Unfolding:
         data = fact.data
         if isinstance(data, events.Submitted):
             self._submitted.append(fact)
-            self._stale.update(self._claims)
+            self.remap(self._rules)
             return
         run = getattr(data, "run", None)
         if run is None:
@@ -173,11 +185,17 @@ class Unfolding:
         if claims.add(fact):
             self._stale.add(run)
 
+    def remap(self, rules: Rules) -> None:
+        """Read all that was said, and will be, by other rules."""
+        self._rules = rules
+        self._asked = rules.understood(self._submitted)
+        self._stale.update(self._claims)
+
     def history(self) -> History:
         """Return what follows from all facts so far."""
-        submitted = winner(self._submitted)
+        asked = self._asked
         for name in self._stale:
-            if (run := _run(name, self._claims[name], submitted, self._decisions)) is not None:
+            if (run := self._run(name, self._claims[name])) is not None:
                 self._runs[name] = run
         self._stale.clear()
         runs = list(self._runs.values())
@@ -186,11 +204,32 @@ class Unfolding:
         segments = [segment for run in runs for segment in run.segments]
         return History(
             tuple(segments),
-            tuple(_waits(self._over, submitted, runs)),
+            tuple(_waits(self._over, asked, runs)),
             self._holds(runs) if self._decisions else (),
             tuple([given for run in runs if run.claims.credits for given in _credits(run)]),
             bool(self._decisions),
         )
+
+    def _run(self, name: str, claims: _Claims) -> _Run | None:
+        started = winner(claims.started)
+        if started is None:
+            return None
+        start = started.data
+        assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; the claims sorted it there
+        decision = admitted(self._decisions.get(start.attempt, ()), started.at_s) if self._decisions else None
+        stop, changes = winner(claims.stops), _in_order(claims.changes)
+        meaning = self._meaning(start, started.at_s)
+        segments = _segments(started, stop, changes, self._asked, decision, meaning)
+        return _Run(name, start.attempt, started, stop, segments, claims)
+
+    def _meaning(self, start: events.Started, at_s: int) -> Meaning:
+        """Return what a run means: a start that names an account of its own is mapped with that."""
+        asked = self._asked
+        if not start.account:
+            return asked.meaning if asked else Meaning(UNMAPPED)
+        if asked is None:
+            return self._rules.meaning(Foreign(start.account), at_s)
+        return self._rules.meaning(asked.foreign.under(start.account), asked.at_s)
 
     def _holds(self, runs: Sequence[_Run]) -> tuple[Hold, ...]:
         spans: dict[int, list[Span]] = {}
@@ -204,20 +243,6 @@ def _credits(run: _Run) -> Iterator[Credit]:
         given = credit(run.claims.credits, run.claims.checkpoints, run.started.at_s, run.end_s)
         if given is not None:
             yield given
-
-
-def _run(
-    name: str, claims: _Claims, submitted: Known | None, decisions: Mapping[int, Sequence[Known]]
-) -> _Run | None:
-    started = winner(claims.started)
-    if started is None:
-        return None
-    start = started.data
-    assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; the claims sorted it there
-    decision = admitted(decisions.get(start.attempt, ()), started.at_s) if decisions else None
-    stop, changes = winner(claims.stops), _in_order(claims.changes)
-    segments = _segments(started, stop, changes, submitted, decision)
-    return _Run(name, start.attempt, started, stop, segments, claims)
 
 
 def _in_order(changes: Sequence[Known]) -> Sequence[Known]:
@@ -234,12 +259,12 @@ def _segments(
     started: Known,
     stop: Known | None,
     changes: Sequence[Known],
-    submitted: Known | None,
+    submitted: Understood | None,
     decision: DecisionMade | None,
+    meaning: Meaning,
 ) -> list[Segment]:
-    start, asked = started.data, submitted.data if submitted else None
+    start, asked = started.data, submitted.asked if submitted else None
     assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; _run chose it
-    assert asked is None or isinstance(asked, events.Submitted)  # noqa: S101
     end_s = stop.at_s if stop else None
     limit_s = asked.time_limit_s if asked else None
     is_estimated = bool(stop and getattr(stop.data, "estimated", False))
@@ -250,8 +275,8 @@ def _segments(
         run=start.run,
         from_s=started.at_s,
         to_s=end_s,
-        account=start.account or (asked.account if asked else UNMAPPED),
-        klass=decision.klass if decision else start.klass or _mapped_class(asked),
+        account=meaning.account,
+        klass=decision.klass if decision else start.klass or _mapped_class(asked, meaning),
         user=start.user or (asked.user if asked else NOBODY),
         gpus_milli=start.gpus_milli,
         gpu_model=start.gpu_model or (asked.gpu_model if asked else None),
@@ -286,16 +311,16 @@ def _changed(segment: Segment, change: Known) -> Segment:
     return replace(segment, klass=change.data.klass)
 
 
-def _mapped_class(asked: events.Submitted | None) -> str:
-    """Minimum runtime 0 is how a user asks to run unallocated; the built-in rule says allocated."""
-    return "unallocated" if asked is not None and asked.minimum_runtime_s == 0 else "allocated"
+def _mapped_class(asked: events.Submitted | None, meaning: Meaning) -> str:
+    """Minimum runtime 0 is how a user, or a rule, asks to run unallocated; the built-in rule says allocated."""
+    minimum_s = meaning.minimum_s(asked.minimum_runtime_s if asked else None)
+    return "allocated" if minimum_s else "unallocated"
 
 
-def _waits(ended: Sequence[Known], submitted: Known | None, runs: Sequence[_Run]) -> list[Wait]:
+def _waits(ended: Sequence[Known], submitted: Understood | None, runs: Sequence[_Run]) -> list[Wait]:
     if submitted is None:
         return []
-    asked = submitted.data
-    assert isinstance(asked, events.Submitted)  # noqa: S101 - derive chose it
+    asked = submitted.asked
     eligible_s = seconds(asked.eligible_at) if asked.eligible_at else submitted.at_s
     over = winner(ended)
     spans: list[tuple[int, int | None]] = []
@@ -308,16 +333,15 @@ def _waits(ended: Sequence[Known], submitted: Known | None, runs: Sequence[_Run]
         waiting_from = max(run.started.at_s, run.stop.at_s) if run.stop and stopped else None
     if waiting_from is not None:
         spans.append((waiting_from, over.at_s if over else None))
-    minimum = asked.minimum_runtime_s
     return [
         Wait(
             workload=asked.workload,
             from_s=from_s,
             to_s=to_s,
-            account=asked.account,
+            account=submitted.meaning.account,
             gpus_milli=asked.gpus_milli,
             gpu_model=asked.gpu_model,
-            minimum_runtime_s=DEFAULT_MINIMUM_RUNTIME_S if minimum is None else minimum,
+            minimum_runtime_s=submitted.minimum_runtime_s,
             priority=asked.priority or 0,
             submitted_s=submitted.at_s,
         )

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.workload import Submitted
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.ledger import store
+from gpuledger.ledger import queries, store
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.facts import Known, winner
+from gpuledger.ledger.facts import Known
 
 
 class WindowUse(NamedTuple):
@@ -126,7 +126,7 @@ def capacity(reader: Reader, cluster: str, start_s: int, end_s: int) -> Capacity
 
 
 def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
-    """Return the runs that occupy GPUs at the instant, with the minimum runtime that was asked for."""
+    """Return the runs that occupy GPUs at the instant, with the minimum runtime of their workloads."""
     rows = (
         driver(reader)
         .execute(
@@ -154,18 +154,19 @@ def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
     return [Running._make((*row, asked.get(row[0]))) for row in rows]
 
 
-def minimum_runtimes(
-    reader: Reader | Writer, cluster: str, workloads: Sequence[str]
-) -> dict[str, int | None]:
-    """Return what each workload asked for, as the submission that counts says."""
+def minimum_runtimes(reader: Reader | Writer, cluster: str, workloads: Sequence[str]) -> dict[str, int]:
+    """Return the minimum runtime of each workload, as the submission that counts or its mapping rule says."""
+    if not workloads:
+        return {}
+    rules = queries.mapping(reader, cluster)
     submitted: dict[str, list[Known]] = {}
     for name, known in store.facts_of(reader, cluster, workloads):
         if isinstance(known.data, Submitted):
             submitted.setdefault(name, []).append(known)
     return {
-        name: asked.data.minimum_runtime_s
+        name: asked.minimum_runtime_s
         for name, candidates in submitted.items()
-        if (asked := winner(candidates)) is not None and isinstance(asked.data, Submitted)
+        if (asked := rules.understood(candidates)) is not None
     }
 
 

@@ -21,8 +21,8 @@ from gpuledger.ledger import outbox, queries, state
 from gpuledger.ledger.admission import SLICE_S
 from gpuledger.ledger.append import append
 from gpuledger.ledger.landing import land
+from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.ledger.periods import ABSENT_SHARE, members
-from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.policy.cycle import (
     AccountState,
     ClusterState,

@@ -42,6 +42,7 @@ COMMANDS = (
     "close",
     "inventory",
     "policy-data",
+    "mapping",
     "usage",
     "balance",
     "movements",

@@ -7,7 +7,8 @@ import pytest
 
 from gpuledger.events import workload as events
 from gpuledger.ledger.facts import Known
-from gpuledger.ledger.segments import DEFAULT_MINIMUM_RUNTIME_S, NOBODY, UNMAPPED, derive
+from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
+from gpuledger.ledger.segments import NOBODY, UNMAPPED, derive
 
 NAMED = {"cluster": "c", "workload": "w"}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from gpuledger.kernel.accounts import OWN, SEPARATOR, lineage, parent
+from gpuledger.kernel.accounts import OWN, SEPARATOR, UNMAPPED_ROOT, lineage, parent
 
 ABSENT_SHARE = 1
 """The share of an account that nobody set one for, and of an inner node that nobody listed."""
@@ -39,11 +39,11 @@ def members(cluster: str, paths: Iterable[str], clusters: Iterable[str]) -> list
     """Return the accounts that share a cluster.
 
     A root named like the cluster owns it alone (imported traces); otherwise every root that is not named
-    like another cluster shares it.
+    like another cluster shares it. What nothing says an owner of shares nothing.
     """
     paths = list(paths)
     roots = {next(lineage(path)) for path in paths}
-    owners = {cluster} if cluster in roots else roots - set(clusters)
+    owners = {cluster} if cluster in roots else roots - {*clusters, UNMAPPED_ROOT}
     return [path for path in paths if next(lineage(path)) in owners]
 
 
