@@ -65,7 +65,7 @@ def apply(
 
 
 @app.command("test")
-def test(
+def try_(
     path: Annotated[Path | None, typer.Argument(metavar="FILE", help=FILE_HELP)] = None,
     current: Annotated[bool, typer.Option("--current", help="The rules as they are, not a file.")] = False,
     cluster: Cluster = None,

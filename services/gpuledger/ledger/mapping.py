@@ -215,7 +215,7 @@ class _Named(NamedTuple):
     @classmethod
     def of(cls, foreign: Foreign, cluster: str) -> Self:
         labels = dict(foreign.labels)
-        account = foreign.account.removeprefix(cluster + SEPARATOR)
+        account = foreign.account.removeprefix(cluster + SEPARATOR) or foreign.account
         spellings = frozenset({account, foreign.account, labels.get("account", account)})
         path = _as_path(account)
         numbered = {f"account.{n}": part for n, part in enumerate(path.split(SEPARATOR), 1)}

@@ -1,0 +1,202 @@
+"""Law 3 with mappings: facts and rules in any order come to the amounts of an oracle that shares no code."""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.property.ledger import oracle
+from tests.property.ledger.oracle import Fact
+from tests.property.ledger.workloads import ACCOUNTS, USERS, event_of, worlds
+
+from gpuledger.database.engine import Reader, Writer, make_engine
+from gpuledger.events.budget import PolicyChanged
+from gpuledger.events.envelope import Event, make
+from gpuledger.events.mapping import MappingRule
+from gpuledger.kernel.accounts import check_path
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import EPOCH, FixedClock
+from gpuledger.ledger.append import append
+from gpuledger.ledger.audit import verify
+from gpuledger.ledger.mapping import Foreign, Rules, Version
+from gpuledger.ledger.policies import bring_up_to_date
+from gpuledger.ledger.rebuild import check, rebuild, state_digest
+
+if TYPE_CHECKING:
+    from gpuledger.database.embedded import EmbeddedPostgres
+
+few = settings(max_examples=settings().max_examples // 8, deadline=None)
+CLUSTER = "alpha"
+
+NET = """
+    SELECT code, account, workload, run, day::text, sum(amount)::bigint FROM (
+        SELECT code, credit_account AS account, workload, run, effective_on AS day, amount FROM ledger.postings
+        WHERE commodity = 'gpu_ms' AND credit_pot IN ('spent', 'unallocated')
+        UNION ALL
+        SELECT code, debit_account, workload, run, effective_on, -amount FROM ledger.postings
+        WHERE commodity = 'gpu_ms' AND debit_pot IN ('spent', 'unallocated')) AS legs
+    GROUP BY 1, 2, 3, 4, 5 HAVING sum(amount) <> 0
+"""
+
+rules_ = st.builds(
+    MappingRule,
+    cluster=st.sampled_from([(), (), ("alpha",), ("beta",)]),
+    account=st.sampled_from([(), ("org/a",), ("org/*",), ("org/b", "org/c/?")]),
+    user=st.sampled_from([(), (), ("ada",), ("grace", "zoë")]),
+    to=st.sampled_from([None, "lab", "lab/{account}", "lab/{account.2}"]),
+    klass=st.sampled_from([None, "allocated", "unallocated"]),
+)
+moments = st.integers(-3, 3).map(lambda day: day * 86_400 + 43_200)
+mappings = st.dictionaries(moments, st.lists(rules_, max_size=3), max_size=3)
+"""From when on, relative to the first fact -> the rules; moments differ, so that no order among them is left."""
+
+
+@pytest.fixture(scope="module")
+def empty(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[sa.Engine]:
+    """A database that each example leaves as it found it."""
+    server = sa.create_engine(postgres.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE mappings TEMPLATE {template_database}")
+    engine = make_engine(postgres.url("mappings"))
+    yield engine
+    engine.dispose()
+
+
+def expected(facts: Sequence[Fact], versions: dict[int, list[MappingRule]]) -> list[Fact]:
+    """Return the facts as a source would tell them that knew the rules: each start says who pays, and its class."""
+    found = []
+    for fact in facts:
+        if fact.kind != "started":
+            found.append(fact)
+            continue
+        submissions = [f for f in facts if f.kind == "submitted" and f.workload == fact.workload]
+        asked = max(submissions, key=oracle.standing, default=None)
+        account = fact.details.get("account") or (asked.details["account"] if asked else None)
+        details = dict(fact.details)
+        if account is not None:
+            at_s = (asked or fact).at_s
+            user = asked.details["user"] if asked else None
+            payer, is_free = meant(account, user, at_s, versions)
+            minimum = 0 if is_free else (asked.details if asked else {}).get("minimum_runtime_s")
+            klass = fact.details.get("class") or ("unallocated" if minimum == 0 else "allocated")
+            details |= {"account": payer, "class": klass}
+        found.append(fact._replace(details=details))
+    return found
+
+
+def meant(
+    account: str, user: str | None, at_s: int, versions: dict[int, list[MappingRule]]
+) -> tuple[str, bool]:
+    """Return who pays and whether it is free, by the words of the design."""
+    if not versions:
+        return account, False
+    in_force = max((moment for moment in versions if moment <= at_s), default=min(versions))
+    if not [rule for rule in versions[in_force] if rule.cluster in ((), (CLUSTER,))]:
+        return account, False
+    for moment in sorted(versions):
+        for rule in versions[moment] if moment >= in_force else ():
+            names = {(): True, ("org/a",): account == "org/a", ("org/*",): True}
+            is_named = names.get(rule.account, account in ("org/b", "org/c/d"))
+            parts = account.split("/")
+            to = {None: account, "lab": "lab", "lab/{account}": f"lab/{account}"}.get(
+                rule.to, f"lab/{parts[1]}"
+            )
+            if rule.cluster != ("beta",) and is_named and (not rule.user or user in rule.user):
+                return to, rule.klass == "unallocated"
+    return f"unmapped/{account}", False
+
+
+def told(
+    facts: Sequence[Fact], versions: dict[int, list[MappingRule]], base_s: int, randomness: random.Random
+) -> list[Event]:
+    """Return facts and rules as events in any order, some of them again and again."""
+    events = [event_of(number, fact, CLUSTER) for number, fact in enumerate(facts)]
+    for from_s, rules in versions.items():
+        fact = PolicyChanged(policy="mapping", rules=rules, by="ada")
+        events.append(make(id=f"m{from_s}", source="test", at_s=from_s, data=fact)[0])
+    events += [event for event in events for _ in range(randomness.choice([0, 0, 0, 1]))]
+    randomness.shuffle(events)
+    return events
+
+
+def tell(writer: Writer, events: Sequence[Event], randomness: random.Random, calendar: Calendar) -> None:
+    """Append the events one by one or several at a time, at a clock that jumps about."""
+    left = list(events)
+    while left:
+        batch = [left.pop(0)]
+        book = getattr(batch[0].data, "cluster", "~org")
+        while left and randomness.random() < 0.5 and getattr(left[0].data, "cluster", "~org") == book:
+            batch.append(left.pop(0))
+        clock = FixedClock(EPOCH.replace(year=randomness.randint(2000, 2030)))
+        append(writer, book, batch, clock=clock, calendar=calendar)
+    bring_up_to_date(writer, CLUSTER, clock=FixedClock(EPOCH.replace(year=2031)), calendar=calendar)
+
+
+@few
+@given(world=worlds(), relative=mappings, seeds=st.tuples(st.integers(0), st.integers(0)))
+def test_facts_and_rules_in_any_order_come_to_what_the_oracle_says(
+    empty: sa.Engine,
+    world: tuple[str, list[Fact]],
+    relative: dict[int, list[MappingRule]],
+    seeds: tuple[int, int],
+) -> None:
+    (zone, facts), calendar = world, Calendar(world[0])
+    base_s = min((fact.at_s for fact in facts), default=10**9)
+    versions = {base_s + moment: rules for moment, rules in relative.items()}
+    net = {tuple(key): gpu_ms for key, gpu_ms in oracle.net(expected(facts, versions), zone).items()}
+    digests = set()
+    for seed in seeds:
+        randomness = random.Random(seed)
+        with empty.connect() as connection, connection.begin() as transaction:
+            reader, writer = Reader(connection), Writer(connection)
+            tell(writer, told(facts, versions, base_s, randomness), randomness, calendar)
+            found = {tuple(key): amount for *key, amount in connection.exec_driver_sql(NET).all()}
+            assert found == net
+            assert (verify(reader).ok, check(reader, calendar).differences) == (True, ())
+            digests.add(state_digest(reader))
+            rebuild(writer, calendar)
+            assert check(reader, calendar).differences == ()
+            digests.add(state_digest(reader))
+            transaction.rollback()
+    assert len(digests) == 1
+
+
+names = st.text(min_size=1, max_size=12)
+globs = st.lists(st.text("ab*?[]!-/", min_size=1, max_size=12), max_size=2).map(tuple)
+
+
+@given(
+    account=st.one_of(st.sampled_from(ACCOUNTS), names),
+    label=names,
+    rule=st.builds(
+        MappingRule,
+        account=globs,
+        labels=st.dictionaries(st.sampled_from(["partition", "qos"]), globs, max_size=2),
+        to=st.sampled_from([None, "org/{account}", "org/{account.1}/{partition}", "org/{cluster}-{qos}"]),
+    ),
+    users=st.frozensets(st.sampled_from(USERS), max_size=2),
+)
+def test_any_name_under_any_rule_has_a_payer_with_a_path(
+    account: str, label: str, rule: MappingRule, users: frozenset[str]
+) -> None:
+    """Names come from outside: none may stop a book, and none may make an account that is no path."""
+    rules = Rules([Version(0, 1, [rule])], CLUSTER)
+    foreign = Foreign(account, users, (("partition", label), ("qos", "x")))
+    meaning = rules.meaning(foreign, 0)
+    assert meaning == rules.meaning(foreign, 10**9)
+    if meaning.account != account:
+        assert check_path(meaning.account) == meaning.account
+
+
+VERSIONS = [Version(at, seq, [MappingRule(to=f"lab/{seq}")]) for at, seq in [(0, 1), (5, 2), (5, 3), (9, 4)]]
+
+
+@given(order=st.permutations(VERSIONS))
+def test_versions_in_any_order_say_the_same(order: list[Version]) -> None:
+    rules = Rules(order, CLUSTER)
+    assert [rules.meaning(Foreign("x"), at_s).account for at_s in (-1, 0, 4, 5, 8, 9, 10)] == [
+        "lab/1", "lab/1", "lab/1", "lab/3", "lab/3", "lab/4", "lab/4",
+    ]  # fmt: skip
