@@ -74,8 +74,8 @@ class Rule(Strict):
     when: When = When()
     account: Word | None = None
     klass: WorkloadClass | None = Field(default=None, alias="class")
-    minimum_runtime_s: Annotated[int, Field(strict=True, ge=0, le=SECONDS_MAX)] | None = None
-    resumable: Annotated[bool, Field(strict=True)] | None = None
+    minimum_runtime_s: Annotated[int, Field(ge=0, le=SECONDS_MAX)] | None = None
+    resumable: bool | None = None
     kind: Kind | None = None
 
     @model_validator(mode="after")

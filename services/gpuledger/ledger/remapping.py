@@ -12,7 +12,7 @@ from gpuledger.ledger import queries, replay
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import AS_GIVEN, MAPPING, Matched, Rules, Version
-from gpuledger.ledger.segments import History, derive
+from gpuledger.ledger.segments import History, Unfolding
 
 
 class Group(NamedTuple):
@@ -97,8 +97,8 @@ def read_otherwise(writer: Writer, book: str, before: Rules, after: Rules) -> li
     return [
         workload
         for _, workload, facts in replay.iter_workloads(writer, book)
-        for known in [[fact for _, fact in facts]]
-        if derive(known, before) != derive(known, after)
+        for stood, stands in [_readings(facts, before, after)]
+        if stood != stands
     ]
 
 
@@ -127,13 +127,11 @@ def survey(
     periods: dict[tuple[str, str], int] = {}
     accounts, restated = set[str](), 0
     for book, _, facts in replay.iter_workloads(reader, cluster):
-        known = [fact for _, fact in facts]
-        after = derive(known, would[book])
-        use = groups.setdefault(_group(book, known, would[book], after), Use())
+        before, after = _readings(facts, stands.get(book, AS_GIVEN), would[book])
+        use = groups.setdefault(_group(book, facts, would[book], after), Use())
         use.workloads += 1
         use.gpu_ms += sum(_gpu_ms(after, now_s).values())
         accounts |= after.accounts
-        before = derive(known, stands.get(book, AS_GIVEN))
         if before != after:
             restated += 1
             _move(book, moves, _gpu_ms(before, now_s), _gpu_ms(after, now_s))
@@ -169,8 +167,18 @@ def unmapped(reader: Reader, now_s: int, cluster: str | None = None) -> list[Unm
     return [Unmapped(*row) for row in rows]
 
 
-def _group(book: str, known: Iterable[Known], rules: Rules, history: History) -> Group:
-    asked = rules.understood([fact for fact in known if isinstance(fact.data, Submitted)])
+def _readings(facts: Iterable[tuple[int, Known]], before: Rules, after: Rules) -> tuple[History, History]:
+    """Return what follows from the facts of a workload under one mapping, and under another."""
+    unfolding = Unfolding(before)
+    for _, fact in facts:
+        unfolding.add(fact)
+    stood = unfolding.history()
+    unfolding.remap(after)
+    return stood, unfolding.history()
+
+
+def _group(book: str, facts: Iterable[tuple[int, Known]], rules: Rules, history: History) -> Group:
+    asked = rules.understood([fact for _, fact in facts if isinstance(fact.data, Submitted)])
     if asked is None:
         account = next((s.account for s in history.segments), UNMAPPED_ROOT)
         return Group(book, "", (), None, account, "allocated")
