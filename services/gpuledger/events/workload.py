@@ -36,6 +36,7 @@ class Submitted(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
         clusters: Clusters it may run on, first choice first.
         labels: What the source says of it in its own words, such as partition, qos, queue or namespace; never a
             person's name. Mapping rules read them.
+        version: How far the source's record had come; of contradictory facts of one source the furthest counts.
     """
 
     account: Name
@@ -50,6 +51,7 @@ class Submitted(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     eligible_at: Instant | None = None
     clusters: list[str] | None = None
     labels: dict[str, str] | None = None
+    version: Count | None = None
 
 
 class Started(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,6 +66,7 @@ class Started(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
         klass: ``allocated`` unless recorded otherwise (key ``class``).
         account: Overrides the account of the submission.
         user: Overrides the user of the submission.
+        version: As of a submission.
     """
 
     run: Name
@@ -75,6 +78,7 @@ class Started(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     klass: WorkloadClass | None = msgspec.field(default=None, name="class")
     account: str | None = None
     user: str | None = None
+    version: Count | None = None
 
 
 class RunFact(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
@@ -121,12 +125,14 @@ class Stopped(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
         reason: Why, in the source's own word (a short code, not prose).
         exit: The source's exit code, where it has one.
         estimated: The time is the last evidence of life, not the true end.
+        version: As of a submission.
     """
 
     reason: str
     run: str | None = None
     exit: str | None = None
     estimated: bool | None = None
+    version: Count | None = None
 
 
 class Preempted(Stopped, frozen=True, kw_only=True, omit_defaults=True):

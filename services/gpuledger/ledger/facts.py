@@ -1,7 +1,7 @@
 """What is known of one workload, and which of two contradictory facts counts.
 
-Law 3: facts are ranked by (source rank, source time, content), never by arrival, and never by anything
-that differs from ledger to ledger, such as the token of a user. The loser stays in the journal.
+Law 3: facts are ranked by (source rank, source version, source time, content), never by arrival, and never by
+anything that differs from ledger to ledger, such as the token of a user. The loser stays in the journal.
 """
 
 from collections.abc import Sequence
@@ -41,14 +41,24 @@ def source_rank(source: str) -> int:
     return 1 if source.startswith("reconcile/") else 0
 
 
-def rank(known: Known) -> tuple[bool, int, int, bytes, bytes]:
-    """Return the sort key of contradictory facts; the largest counts. A measured time beats an estimate.
+Rank = tuple[bool, int, int, int, bytes, bytes]
+"""Compared from left to right; the largest counts."""
+
+
+def rank(known: Known) -> Rank:
+    """Return the sort key of contradictory facts. A measured time beats an estimate.
+
+    A workload was submitted when it was first submitted: schedulers set the time anew when they requeue it. Of
+    other facts the one from the furthest version of a record counts, then the latest.
 
     The digest decides last, between facts that say the same of different people: keys of users are
     random, so it must not decide what an amount depends on.
     """
-    measured = not getattr(known.data, "estimated", False)
-    return (measured, source_rank(known.source), known.at_s, _content(known.data), known.digest)
+    data = known.data
+    measured = not getattr(data, "estimated", False)
+    version = getattr(data, "version", None) or 0
+    first, then = (-known.at_s, version) if isinstance(data, events.Submitted) else (version, known.at_s)
+    return (measured, source_rank(known.source), first, then, _content(data), known.digest)
 
 
 def _content(data: Fact) -> bytes:

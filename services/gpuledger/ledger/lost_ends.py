@@ -11,7 +11,7 @@ from gpuledger.events import host
 from gpuledger.events import workload as events
 from gpuledger.events.envelope import Event, make
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.ledger.facts import STOPS, Known, rank, winner
+from gpuledger.ledger.facts import STOPS, Known, Rank, rank, winner
 from gpuledger.ledger.inventory import HostFact
 
 SOURCE = "gpuledger/lost-ends"
@@ -261,7 +261,7 @@ def _resized(start: Claim, signs: Iterable[Known]) -> Claim:
     return Claim(start.workload, start.run, fact.at_s, data.gpus_milli, hosts, frozenset())
 
 
-def _by_time(fact: Known) -> tuple[int, tuple[bool, int, int, bytes, bytes]]:
+def _by_time(fact: Known) -> tuple[int, Rank]:
     return fact.at_s, rank(fact)
 
 

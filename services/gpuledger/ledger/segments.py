@@ -204,7 +204,7 @@ class Unfolding:
         segments = [segment for run in runs for segment in run.segments]
         return History(
             tuple(segments),
-            tuple(_waits(self._over, asked, runs)),
+            tuple(_waits(self._over, asked, self._submitted, runs)),
             self._holds(runs) if self._decisions else (),
             tuple([given for run in runs if run.claims.credits for given in _credits(run)]),
             bool(self._decisions),
@@ -317,22 +317,22 @@ def _mapped_class(asked: events.Submitted | None, meaning: Meaning) -> str:
     return "allocated" if minimum_s else "unallocated"
 
 
-def _waits(ended: Sequence[Known], submitted: Understood | None, runs: Sequence[_Run]) -> list[Wait]:
+def _waits(
+    ended: Sequence[Known], submitted: Understood | None, submissions: Sequence[Known], runs: Sequence[_Run]
+) -> list[Wait]:
     if submitted is None:
         return []
     asked = submitted.asked
-    eligible_s = seconds(asked.eligible_at) if asked.eligible_at else submitted.at_s
-    over = winner(ended)
+    over, again = winner(ended), _again(submissions, submitted.at_s) if len(submissions) > 1 else ()
     spans: list[tuple[int, int | None]] = []
-    waiting_from: int | None = eligible_s
+    waiting_from: int | None = _eligible_s(asked, submitted.at_s)
     for run in runs:
         if waiting_from is not None:
             spans.append((waiting_from, run.started.at_s))
-        stopped = run.stop is not None and not isinstance(run.stop.data, events.Ended)
-        # A run that stopped before it started gave nothing back before its start.
-        waiting_from = max(run.started.at_s, run.stop.at_s) if run.stop and stopped else None
+        waiting_from = _waiting_again(run, again)
     if waiting_from is not None:
-        spans.append((waiting_from, over.at_s if over else None))
+        is_over = over is not None and not any(at_s >= over.at_s for at_s, _ in again)
+        spans.append((waiting_from, over.at_s if over and is_over else None))
     return [
         Wait(
             workload=asked.workload,
@@ -348,3 +348,34 @@ def _waits(ended: Sequence[Known], submitted: Understood | None, runs: Sequence[
         for from_s, to_s in spans
         if asked.gpus_milli > 0 and (to_s is None or to_s > from_s)
     ]
+
+
+def _waiting_again(run: _Run, again: Sequence[tuple[int, int]]) -> int | None:
+    """Return from when the workload waits for its next run; None while it runs, and when it is done."""
+    stop = run.stop
+    if stop is None:
+        return None
+    for at_s, eligible_s in again:
+        if at_s >= stop.at_s:
+            return eligible_s
+    # A run that stopped before it started gave nothing back before its start.
+    return None if isinstance(stop.data, events.Ended) else max(run.started.at_s, stop.at_s)
+
+
+def _again(submissions: Sequence[Known], first_s: int) -> Sequence[tuple[int, int]]:
+    """Return when the workload was submitted anew, in order, and when it could first start then."""
+    by_instant: dict[int, list[Known]] = {}
+    for known in submissions:
+        if known.at_s > first_s:
+            by_instant.setdefault(known.at_s, []).append(known)
+    found = []
+    for at_s, candidates in sorted(by_instant.items()):
+        counts = winner(candidates)
+        assert counts is not None  # noqa: S101 - there is one at least
+        assert isinstance(counts.data, events.Submitted)  # noqa: S101 - narrows the type
+        found.append((at_s, _eligible_s(counts.data, at_s)))
+    return found
+
+
+def _eligible_s(asked: events.Submitted, submitted_s: int) -> int:
+    return seconds(asked.eligible_at) if asked.eligible_at else submitted_s
