@@ -12,7 +12,7 @@ from gpuledger.events.envelope import Event
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import LINE_LIMIT_BYTES, Broken, Line
-from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Translated
+from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, KnownRuns, Translated
 from gpuledger.sources.values import Odd
 
 Facts = tuple[tuple[tuple[Event, bytes], ...], Sequence[Odd]]
@@ -113,16 +113,25 @@ def context_of(path: Path, line: int, options: ImportOptions, *, partial: bool =
         "cluster": options.cluster,
         "timezone": options.timezone,
     }
+    if options.fractions:
+        context["fractions"] = dict(options.fractions)
     return context | {"partial": True} if partial else context
 
 
 def options_of(context: Mapping[str, object]) -> ImportOptions:
-    """Return what the person who imported had said."""
+    """Return what the person who imported had said, and what the ledger knows by now under ``known``."""
     cluster, timezone = context.get("cluster"), context.get("timezone")
+    fractions, known = context.get("fractions"), context.get("known")
     return ImportOptions(
         cluster=cluster if isinstance(cluster, str) else None,
         timezone=timezone if isinstance(timezone, str) else None,
+        fractions=_fractions(fractions) if isinstance(fractions, dict) else {},
+        known=known if isinstance(known, KnownRuns) else None,
     )
+
+
+def _fractions(kept: dict[object, object]) -> dict[str, int]:
+    return {name: milli for name, milli in kept.items() if isinstance(name, str) and isinstance(milli, int)}
 
 
 def check_context(raw: bytes, context: Mapping[str, object]) -> tuple[str, int]:

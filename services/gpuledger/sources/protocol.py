@@ -1,24 +1,52 @@
 """What every source promises: foreign records in, facts or faults out, nothing lost on the way."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from gpuledger.events.envelope import Event
 
 
+class KnownRun(NamedTuple):
+    """A run of a job whose number a scheduler gives out again, as a ledger knows it.
+
+    Args:
+        workload: The workload that it was booked to.
+        submitted_s: When it was submitted, which tells the runs of one number apart.
+        ended_s: When it ended; None while that is not known.
+    """
+
+    workload: str
+    submitted_s: int
+    ended_s: int | None
+
+
+@runtime_checkable
+class KnownRuns(Protocol):
+    """The runs that a ledger knows already: a run that was booked to a workload stays with it."""
+
+    def of(self, cluster: str, jobs: Collection[str]) -> Mapping[str, Sequence[KnownRun]]:
+        """Return the runs of jobs, by the scheduler's own number of the job; a job without runs is absent."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What the person who imports says about the records.
+    """What the person who imports says about the records, and what the ledger knows of them.
 
     Args:
         cluster: The cluster they belong to; the source's own default when None.
         timezone: IANA zone of times without an offset; UTC when None.
+        fractions: Resource -> milli-GPU of one unit, for parts of GPUs whose size no record tells, such as
+            ``{"shard": 125}``.
+        known: The runs that are booked already; None when there is no ledger.
     """
 
     cluster: str | None = None
     timezone: str | None = None
+    fractions: Mapping[str, int] = field(default_factory=dict)
+    known: KnownRuns | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,292 @@
+"""One run of a Slurm job, whatever the format it was told in -> facts.
+
+The facts of one run are the same in every format, down to their ids: files that tell of the same runs can be
+imported one after another, and polled again and again. A record of a run that goes on says less than that of the
+same run when it has ended, and one that was edited afterwards says it better: the version of a fact tells how far
+the record had come, and of contradictory facts the furthest counts.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from gpuledger.events.envelope import Event, data_json, make
+from gpuledger.events.workload import (
+    Ended,
+    Preempted,
+    Requeued,
+    Resumed,
+    Started,
+    Stopped,
+    Submitted,
+    Suspended,
+    WorkloadFact,
+)
+from gpuledger.kernel.clock import instant
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.jobs import NO_USER
+from gpuledger.sources.slurm.states import Kind, State
+from gpuledger.sources.slurm.tres import Gpus
+from gpuledger.sources.slurm.workloads import RunIdentity
+from gpuledger.sources.values import Odd
+
+SCHEDULER = "slurm"
+"""Begins the source of every fact; the cluster of records that name none."""
+
+NOTHING = Gpus(0)
+_DIGEST_CHARACTERS = 12
+_VERSIONS = {Kind.PENDING: 1, Kind.RUNNING: 2, Kind.SUSPENDED: 2}
+_OVER, _ALTERED = 3, 4
+_STOPS: dict[Kind, type[Stopped]] = {Kind.REQUEUED: Requeued, Kind.PREEMPTED: Preempted}
+
+Facts = list[tuple[Event, bytes]]
+
+
+@dataclass(slots=True, kw_only=True)
+class SlurmJob:
+    """What a record says of one run of a job. Times are seconds since the epoch, None where there is none (yet).
+
+    Args:
+        cluster: The cluster, as a part of an account path.
+        job: Slurm's number as people see it: ``8841``, ``8841_7`` of an array, ``8841+1`` of a heterogeneous job.
+            The raw number of an array task is not used: most formats do not tell it.
+        state: Its state.
+        submitted_s: When this run was submitted: a requeue sets it anew.
+        eligible_s: When it could first start.
+        started_s: When its GPUs were allocated; an expectation while it is pending.
+        resized_s: When it got the size that is told, where a format says that beside the first start.
+        ended_s: When it ended; an expectation while it is not over.
+        elapsed_s: How long it ran, where a format says so; without ``suspended_s``.
+        suspended_s: For how long it was suspended.
+        suspended_at_s: When it was suspended, where a format says so and it still is.
+        resumed_at_s: When it was resumed last, where a format says so.
+        user: Who submitted it; None when nobody is named.
+        account: Slurm's account; None when none is named.
+        asked: GPUs asked for; None when the record names none.
+        held: GPUs allocated; None when the record names none.
+        untracked: What in the record asks for GPUs although no resource that is tracked names one.
+        time_limit_s: The declared limit.
+        hosts: Where it ran.
+        gpu_uuids: Its devices, where a format tells them.
+        labels: What mapping rules may read: account, partition, qos, reservation.
+        exit: Exit code and signal, such as ``0:15``.
+        restarts: Runs of the job before this one, where the record says so.
+        lineage: SLUID of the job's first run, where the record says so.
+        is_altered: Whether the record was edited after the end.
+    """
+
+    cluster: str
+    job: str
+    state: State
+    submitted_s: int
+    eligible_s: int | None = None
+    started_s: int | None = None
+    resized_s: int | None = None
+    ended_s: int | None = None
+    elapsed_s: int | None = None
+    suspended_s: int = 0
+    suspended_at_s: int | None = None
+    resumed_at_s: int | None = None
+    user: str | None = None
+    account: str | None = None
+    asked: Gpus | None = None
+    held: Gpus | None = None
+    untracked: str | None = None
+    time_limit_s: int | None = None
+    hosts: tuple[str, ...] = ()
+    gpu_uuids: list[str] | None = None
+    labels: dict[str, str] | None = None
+    exit: str | None = None
+    restarts: int | None = None
+    lineage: str | None = None
+    is_altered: bool = False
+
+    @property
+    def run_s(self) -> int:
+        """The submit time that accounting has for this run: a change of size is a submission there."""
+        return self.submitted_s if self.resized_s is None else max(self.submitted_s, self.resized_s)
+
+    @property
+    def held_from_s(self) -> int | None:
+        """When it held its GPUs first in this size; None when it never did, or has not yet.
+
+        A start before the submission is that of the first size: accounting repeats it in the record of the next.
+        """
+        kind, start_s = self.state.kind, self.started_s
+        if start_s is None or kind is Kind.PENDING or kind is Kind.REVOKED:
+            return None
+        if self.state.name == "CANCELLED" and self.ended_s is not None:
+            at_end = start_s == self.ended_s and self.held is None
+            if at_end or start_s > self.ended_s:
+                return None  # cancelled while it was pending; the start was an expectation, or is the end
+        return max(start_s, self.run_s)
+
+    @property
+    def identity(self) -> RunIdentity:
+        """What its workload is found by."""
+        return RunIdentity(
+            cluster=self.cluster,
+            job=self.job,
+            submitted_s=self.run_s,
+            ended_s=self.ended_s if self.state.is_over else None,
+            restarts=self.restarts,
+            is_resized=self.started_s is not None
+            and self.held_from_s is not None
+            and self.started_s < self.run_s,
+            lineage=self.lineage,
+        )
+
+
+def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Odd]]:
+    """Return the facts of a run, and what is odd about it.
+
+    Args:
+        job: The run.
+        workload: The workload that it belongs to; named after another run than this one when it goes on from that.
+        account: The account that pays.
+
+    Raises:
+        BadRecord: When start and end were clipped to the window of a report.
+    """
+    begin_s, is_over = job.held_from_s, job.state.is_over
+    _check_times(job, begin_s)
+    held = job.held or NOTHING
+    asked = job.asked or held
+    version = _ALTERED if job.is_altered else _VERSIONS.get(job.state.kind, _OVER)
+    run, cluster = str(job.run_s), job.cluster
+    submitted = Submitted(
+        cluster=cluster,
+        workload=workload,
+        account=account,
+        user=NO_USER,
+        gpus_milli=asked.milli,
+        gpu_model=asked.model,
+        time_limit_s=job.time_limit_s,
+        eligible_at=instant(job.eligible_s)
+        if job.eligible_s is not None and job.eligible_s > job.run_s
+        else None,
+        labels=job.labels or None,
+        version=version,
+    )
+    facts = [_fact(job, "submitted", job.run_s, submitted)]
+    if begin_s is not None and not _is_untold(job):
+        first = workload == f"{job.job}-{run}"
+        started = Started(
+            cluster=cluster,
+            workload=workload,
+            run=run,
+            attempt=(job.restarts or 0) + 1,
+            gpus_milli=held.milli,
+            gpu_model=held.model,
+            hosts=list(job.hosts),
+            gpu_uuids=job.gpu_uuids,
+            account=None if first else account,
+            version=version,
+        )
+        facts.append(_fact(job, "started", begin_s, started))
+        if job.suspended_at_s is not None:
+            pause = Suspended(cluster=cluster, workload=workload, run=run)
+            facts.append(_fact(job, "suspended", job.suspended_at_s, pause))
+        if job.resumed_at_s is not None:
+            resumption = Resumed(cluster=cluster, workload=workload, run=run)
+            facts.append(_fact(job, "resumed", job.resumed_at_s, resumption))
+    if is_over and job.ended_s is not None:
+        for what, fact in _stops(job, workload, begin_s, version):
+            facts.append(_fact(job, what, job.ended_s, fact))
+    return facts, list(_oddities(job, begin_s))
+
+
+def _fact(job: SlurmJob, what: str, at_s: int, data: WorkloadFact) -> tuple[Event, bytes]:
+    """Return a fact whose id says what, of which run, and a digest of the rest.
+
+    The person is no part of the digest: the journal keeps ids in clear.
+    """
+    digest = hashlib.sha256(b"%d" % at_s + data_json(data)).hexdigest()[:_DIGEST_CHARACTERS]
+    if job.user is not None and isinstance(data, Submitted):
+        data = msgspec.structs.replace(data, user=job.user)
+    id_ = f"{job.job}/{job.run_s}/{what}/{digest}"
+    return make(id=id_, source=f"{SCHEDULER}/{job.cluster}", at_s=at_s, data=data)
+
+
+def _check_times(job: SlurmJob, begin_s: int | None) -> None:
+    if begin_s is None or not job.state.is_over or job.ended_s is None or job.elapsed_s is None:
+        return
+    started_s = begin_s if job.started_s is None else job.started_s
+    elapsed_s = job.elapsed_s + job.suspended_s
+    if elapsed_s > max(0, job.ended_s - started_s) + 1:
+        raise BadRecord(
+            f"elapsed: {elapsed_s} s do not fit between start {started_s} and end {job.ended_s}: times are clipped",
+            code="clipped-times",
+            hint="ask sacct without -T (--truncate), and import the whole times",
+        )
+
+
+def _is_untold(job: SlurmJob) -> bool:
+    """Say whether it held GPUs of which nobody counts how many: not none."""
+    asked = job.asked is not None and job.asked.milli > 0
+    return job.held is None and (asked or job.untracked is not None)
+
+
+def _stops(job: SlurmJob, workload: str, begin_s: int | None, version: int) -> Iterator[tuple[str, Stopped]]:
+    kind, name = job.state.kind, job.state.name
+    if begin_s is None:
+        if kind is not Kind.REQUEUED:
+            yield "over", Ended(cluster=job.cluster, workload=workload, reason=name, version=version)
+        return
+    is_estimate = _may_be_repaired(job)
+    yield (
+        "ended",
+        _STOPS.get(kind, Ended)(
+            cluster=job.cluster,
+            workload=workload,
+            run=str(job.run_s),
+            reason=name,
+            exit=job.exit,
+            estimated=is_estimate or None,
+            version=None if is_estimate else version,
+        ),
+    )
+    if kind is Kind.PREEMPTED:  # a later submission says that it waits again
+        yield "over", Ended(cluster=job.cluster, workload=workload, reason=name, version=version)
+
+
+def _may_be_repaired(job: SlurmJob) -> bool:
+    """Say whether the end is what ``sacctmgr show runawayjobs`` writes over an end that was lost."""
+    newest = max(job.submitted_s, job.started_s or 0, job.eligible_s or 0)
+    return job.state.name == "COMPLETED" and job.ended_s == newest
+
+
+def _oddities(job: SlurmJob, begin_s: int | None) -> Iterator[Odd]:
+    for gpus in (job.held, job.asked if begin_s is None else None):
+        if gpus is not None:
+            yield from gpus.oddities
+    if begin_s is not None and _is_untold(job):
+        told = job.untracked or "GPUs were asked for"
+        yield (
+            "gpus-not-tracked",
+            f"{told}, but no GPU was counted (AccountingStorageTRES): how many were held is not known, not none",
+        )
+    if begin_s is None or not job.state.is_over:
+        return
+    if job.ended_s is None:
+        yield (
+            "end-lost",
+            f"state: {job.state.name} without an end; the run stays open until something tells when it was over",
+        )
+    elif job.ended_s < begin_s:
+        yield (
+            "end-before-start",
+            f"end: {job.ended_s} is before start {begin_s}; nothing is charged",
+        )
+    elif _may_be_repaired(job):
+        yield (
+            "zero-length",
+            "COMPLETED at the second of its start: perhaps the repair of an end that was lost; marked as an estimate",
+        )
+    if job.suspended_s:
+        yield (
+            "suspended",
+            f"suspended for {job.suspended_s} s at times that are not told; its GPUs stayed held and are charged",
+        )

@@ -1,0 +1,218 @@
+"""What the readers of Slurm's records share: cluster and account, the ledger's knowledge of runs, arrays that wait."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from gpuledger.kernel.accounts import escape_part, join
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.documents import Document
+from gpuledger.sources.files import path_text
+from gpuledger.sources.jobs import Teams
+from gpuledger.sources.lines import Broken, Line
+from gpuledger.sources.pieces import Facts, Interpreter, anomalies, interpret
+from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.slurm.job import SCHEDULER, SlurmJob, facts_of
+from gpuledger.sources.slurm.tres import Tres
+from gpuledger.sources.slurm.workloads import Workloads
+from gpuledger.sources.values import (
+    PART_LIMIT_BYTES,
+    LocalTimes,
+    Odd,
+    cluster_name,
+    name,
+    shown,
+)
+
+UNMAPPED = "unmapped"
+"""The root of what no account is named for."""
+
+BATCH = 500
+"""So many records are read ahead, to ask the ledger for all their jobs at once."""
+
+_EMPTY = frozenset(("", "(null)", "None", "N/A"))
+_ASKS = re.compile(
+    r"--gpus(?:-per-\w+)?[= ](?!(?:\w+:)?0\b)\S+|(?<!\S)-G ?(?!(?:\w+:)?0\b)\S+|--gres[= ]\S*\bgpu\b(?!\S*:0\b)\S*"
+)
+
+
+class JobReader(Interpreter):
+    """Understands the records of one format: a subclass says how a record is a ``SlurmJob``.
+
+    Args:
+        options: What the person who imports says, and what the ledger knows.
+        context: What a fault of an earlier pass remembered, on a retry.
+    """
+
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        super().__init__(options)
+        self.times = LocalTimes(options.timezone)
+        self.tres = Tres(options.fractions)
+        self._cluster = None if options.cluster is None else cluster_name(options.cluster)
+        self._teams = Teams(context)
+        self._workloads = Workloads(options.known)
+        own = (context or {}).get("own_cluster")
+        self._own_cluster = own if isinstance(own, str) else None
+        self._clusters: dict[str, str] = {}
+        self._ahead: dict[bytes, Sequence[SlurmJob] | BadRecord] = {}
+
+    @abstractmethod
+    def parse(self, raw: bytes) -> Sequence[SlurmJob]:
+        """Return the runs of a record: one as a rule, none of a step, one a task of an array that waits.
+
+        Raises:
+            BadRecord: When it cannot be understood.
+        """
+
+    def translate(self, raw: bytes) -> Facts:
+        """Return the facts of a record."""
+        parsed = self._ahead.get(raw)
+        if parsed is None:
+            parsed = self.parse(raw)
+        elif isinstance(parsed, BadRecord):
+            raise parsed
+        if len(parsed) == 1:
+            return self._facts(parsed[0])
+        found = [self._facts(job) for job in parsed]
+        return tuple(fact for facts, _ in found for fact in facts), [odd for _, odds in found for odd in odds]
+
+    def remember(self, raw: bytes) -> dict[str, object]:
+        """Return what a retry needs to give the record the same account."""
+        kept: dict[str, object] = {} if self._own_cluster is None else {"own_cluster": self._own_cluster}
+        try:
+            jobs = self.parse(raw)
+        except BadRecord:
+            return kept
+        for job in jobs[:1]:
+            kept |= self._teams.remember(job.cluster, job.account or "")
+        return kept
+
+    def look_ahead(self, pieces: Iterable[Line | Broken]) -> Iterator[Line | Broken]:
+        """Yield the pieces; read them in batches before, and ask the ledger for the runs of all jobs of a batch."""
+        rest = iter(pieces)
+        for batch in iter(lambda: list(islice(rest, BATCH)), []):
+            self._ahead = {p.raw: self._parsed(p.raw) for p in batch if isinstance(p, Line) and p.raw.strip()}
+            wanted: dict[str, set[str]] = {}
+            for parsed in self._ahead.values():
+                if not isinstance(parsed, BadRecord):
+                    for job in parsed:
+                        wanted.setdefault(job.cluster, set()).add(job.job)
+            self._workloads.look_up(wanted)
+            yield from batch
+
+    def cluster_of(self, own: str | None) -> str:
+        """Return the cluster of a record that names one itself, or does not.
+
+        Raises:
+            BadRecord: When ``--cluster`` names one cluster, and the file tells of several.
+        """
+        if own is None or own in _EMPTY:
+            return self._cluster or SCHEDULER
+        found = self._clusters.get(own)
+        if found is None:
+            part = escape_part(name("cluster", own, limit_bytes=PART_LIMIT_BYTES))
+            if self._cluster is not None and part != (self._own_cluster or part):
+                raise BadRecord(
+                    f"cluster: {shown(own)} and {shown(self._own_cluster or '')} cannot both be --cluster",
+                    code="several-clusters",
+                    hint="import without --cluster: each record names its own; or ask Slurm for one cluster",
+                )
+            self._own_cluster = self._own_cluster or part
+            found = self._clusters[own] = self._cluster or part
+        return found
+
+    def _parsed(self, raw: bytes) -> Sequence[SlurmJob] | BadRecord:
+        try:
+            return self.parse(raw)
+        except BadRecord as error:
+            return error
+
+    def _facts(self, job: SlurmJob) -> Facts:
+        clashes: list[Odd] = []
+        if job.account is None or job.account in _EMPTY:
+            account = join(UNMAPPED, job.cluster)
+        else:
+            account, clashes = self._teams.account("account", job.cluster, job.account)
+        facts, oddities = facts_of(job, self._workloads.workload_of(job.identity), account)
+        return tuple(facts), clashes + oddities
+
+    def labels(self, account: str | None, partition: str | None, qos: str | None) -> dict[str, str] | None:
+        """Return what mapping rules may read of a job, in Slurm's own words."""
+        told = (("account", account), ("partition", partition), ("qos", qos))
+        return {key: value for key, value in told if value and value not in _EMPTY} or None
+
+
+def number_of(
+    job_id: int, array_id: int | None, task_id: int | None, leader_id: int | None, offset: int | None
+) -> str:
+    """Return the number of a job as people see it, from the numbers that JSON forms tell; unset ones are None."""
+    if array_id and task_id is not None:
+        return f"{array_id}_{task_id}"
+    if leader_id and offset is not None:
+        return f"{leader_id}+{offset}"
+    return str(job_id)
+
+
+def asks_for_gpus(command: str | None) -> str | None:
+    """Return the words of a command line that ask for GPUs, if there are any."""
+    found = _ASKS.search(command) if command and "gpu" in command.lower() + " -G " else None
+    return None if found is None else f"its command line asks for GPUs ({shown(found[0])})"
+
+
+def with_banner(document: Document, items: Iterator[Translated | Fault]) -> Iterator[Translated | Fault]:
+    """Add what stood before a document to its first record."""
+    first = next(items, None)
+    if first is None:
+        return
+    if document.oddities and isinstance(first, Translated):
+        odd = anomalies(path_text(document.path), document.first_line, document.oddities)
+        first = replace(first, anomalies=(*odd, *first.anomalies))
+    yield first
+    yield from items
+
+
+def read_jobs(path: Path, pieces: Iterable[Line | Broken], reader: JobReader) -> Iterator[Translated | Fault]:
+    """Yield every record as facts or as a fault."""
+    return interpret(path, pieces if reader.options.known is None else reader.look_ahead(pieces), reader)
+
+
+def waiting_tasks(job: SlurmJob, array: str, expression: str) -> list[SlurmJob]:
+    """Return the tasks of an array that wait and may start: as many as its own limit lets run at once.
+
+    The tasks beyond the limit are not demand. Each task that has started has a record of its own.
+
+    Args:
+        job: What the one record of all waiting tasks says.
+        array: The number of the array.
+        expression: The tasks, such as ``0-3,7,10-20:5%2``; an ellipsis stands for what Slurm cut off.
+
+    Raises:
+        BadRecord: When the expression cannot be read.
+    """
+    listed, _, most = expression.strip("[]").partition("%")
+    limit = int(most) if most.isdigit() and most.isascii() and int(most) else TASKS_LIMIT
+    tasks = islice(_tasks(expression, listed), min(limit, TASKS_LIMIT))
+    return [replace(job, job=f"{array}_{task}") for task in tasks]
+
+
+TASKS_LIMIT = 10_000
+"""More tasks of one array are not told as waiting at once."""
+
+
+def _tasks(expression: str, listed: str) -> Iterator[int]:
+    for part in listed.split(","):
+        span, _, step = part.strip().partition(":")
+        first, _, last = span.partition("-")
+        if span.startswith("..."):
+            return
+        numbers = (first, last or first, step or "1")
+        if not all(n.isdigit() and n.isascii() and len(n) < 10 for n in numbers) or step == "0":  # noqa: PLR2004
+            raise BadRecord(
+                f"array tasks: {shown(expression)} is no list of tasks",
+                code="bad-array",
+                hint="lists look like 0-3,7,10-20:5%2",
+            )
+        yield from range(int(first), int(last or first) + 1, int(step or 1))

@@ -1,0 +1,186 @@
+"""Slurm's trackable resources (TRES) and generic resources (GRES) -> GPUs in milli-GPU.
+
+A TRES names the same GPUs up to twice: ``gres/gpu=8`` counts all of them, ``gres/gpu:h100=8`` those of a type.
+The two are never added. TRES are totals of a job, so nothing is multiplied by nodes. Memory, utilisation and
+billing stand beside them and count no GPUs.
+
+A part of a GPU (a MIG profile, a shard, a percentage of MPS) is worth what a table says; what the table does not
+name is refused, not guessed.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.values import GPU_LIMIT, Odd, gpu_count, shown
+
+_PROFILE = re.compile(r"(?:.*[_.:-])?(\d+g\.\d+gb)(?:\+\S+)?", re.IGNORECASE)
+_DETAIL = re.compile(r"\(.*\)$")
+_KINDS = frozenset(("gpu", "shard", "mps"))
+_CACHE_LIMIT = 1 << 14
+
+_SEVENTHS = (
+    "1g.5gb 1g.10gb 1g.12gb 1g.18gb 1g.20gb 1g.23gb 1g.35gb 1g.45gb "
+    "2g.10gb 2g.20gb 2g.24gb 2g.35gb 2g.45gb "
+    "3g.20gb 3g.40gb 3g.47gb 3g.48gb 3g.71gb 3g.90gb "
+    "4g.20gb 4g.40gb 4g.47gb 4g.48gb 4g.71gb 4g.90gb "
+    "7g.40gb 7g.80gb 7g.94gb 7g.96gb 7g.141gb 7g.180gb"
+)
+_QUARTERS = "1g.6gb 2g.12gb 4g.24gb 2g.48gb 4g.96gb"
+
+SLICES: Mapping[str, tuple[int, int]] = {
+    **{profile: (int(profile[0]), 7) for profile in _SEVENTHS.split()},
+    **{profile: (int(profile[0]), 4) for profile in _QUARTERS.split()},
+}
+"""MIG profile -> slices, of how many. ``1g.24gb`` is a seventh of one model and a quarter of another: not here."""
+
+MPS_PER_GPU = 100
+"""Slurm counts MPS in percent of a GPU."""
+
+
+class Gpus(NamedTuple):
+    """GPUs that a record names.
+
+    Args:
+        milli: All of them, in milli-GPU.
+        model: Their type, when there is one and only one.
+        oddities: What is odd about the record.
+    """
+
+    milli: int
+    model: str | None = None
+    oddities: tuple[Odd, ...] = ()
+
+
+class Tres:
+    """Reads TRES and GRES; remembers what it has read, since few of them differ.
+
+    Args:
+        fractions: GRES -> milli-GPU of one unit, such as ``{"shard": 125, "gpu:1g.24gb": 142}``; it goes before
+            the table.
+    """
+
+    def __init__(self, fractions: Mapping[str, int] | None = None) -> None:
+        self._fractions = dict(fractions or {})
+        self._texts: dict[str, Gpus | None] = {}
+        self._lists: dict[tuple[tuple[str, str], ...], Gpus | None] = {}
+
+    def text(self, field: str, value: str) -> Gpus | None:
+        """Return the GPUs of a string such as ``cpu=8,gres/gpu=2,gres/gpu:h100=2``; None when it names none.
+
+        Raises:
+            BadRecord: When a count is no number, or a part of a GPU is not known.
+        """
+        found = self._texts.get(value, value)
+        if found is not value:
+            assert not isinstance(found, str)  # noqa: S101 - narrows the type
+            return found
+        pairs = [
+            (name.removeprefix("gres/"), count)
+            for item in value.split(",")
+            if item.startswith("gres/")
+            for name, _, count in [item.partition("=")]
+        ]
+        result = self._gpus(field, pairs)
+        if len(self._texts) < _CACHE_LIMIT:
+            self._texts[value] = result
+        return result
+
+    def items(self, field: str, items: Iterable[tuple[str, int]]) -> Gpus | None:
+        """Return the GPUs of a list of GRES and counts, such as ``("gpu:h100", 2)``; None when it names none.
+
+        Raises:
+            BadRecord: When a count is negative or too large, or a part of a GPU is not known.
+        """
+        pairs = tuple((name, str(count)) for name, count in items)
+        if not pairs:
+            return None
+        if pairs not in self._lists:
+            result = self._gpus(field, pairs)
+            if len(self._lists) >= _CACHE_LIMIT:
+                return result
+            self._lists[pairs] = result
+        return self._lists[pairs]
+
+    def details(self, field: str, listed: Iterable[str]) -> Gpus | None:
+        """Return the GPUs of what each host of a job holds, such as ``gpu:h100:4(IDX:0-3)``; None for none.
+
+        The entries are of one host each, and are added.
+
+        Raises:
+            BadRecord: When an entry cannot be read, or a part of a GPU is not known.
+        """
+        sums: dict[str, int] = {}
+        for entry in listed:
+            for part in re.split(r",(?![^(]*\))", entry):
+                name, _, count = _DETAIL.sub("", part.strip()).rpartition(":")
+                if name.partition(":")[0] in _KINDS:
+                    sums[name] = sums.get(name, 0) + gpu_count(field, count)
+        if "gpu" in sums:  # some host names a type and some does not: as a TRES it would be the total
+            sums["gpu"] = sum(n for name, n in sums.items() if name.partition(":")[0] == "gpu")
+        return self.items(field, sums.items())
+
+    def _gpus(self, field: str, pairs: Iterable[tuple[str, str]]) -> Gpus | None:
+        counts = {
+            name: gpu_count(f"{field}: {name}", count)
+            for name, count in pairs
+            if name.partition(":")[0] in _KINDS
+        }
+        if not counts:
+            return None
+        whole = counts.pop("gpu", None)
+        types = {name.removeprefix("gpu:"): n for name, n in counts.items() if name.startswith("gpu:")}
+        parts = {name: n for name, n in counts.items() if not name.startswith("gpu:")}
+        typed = sum(types.values())
+        oddities: list[Odd] = []
+        if whole is not None and typed > whole:
+            oddities.append(
+                ("gpu-types-differ", f"{field}: {whole} GPUs, but {typed} by type; {whole} are booked")
+            )
+            types, typed = {}, 0
+        milli = ((whole - typed) * GPU_MILLI if whole is not None else 0) + sum(
+            self._typed(field, name, n) for name, n in types.items()
+        )
+        milli += sum(n * self._part(field, name) for name, n in parts.items())
+        if milli > GPU_LIMIT * GPU_MILLI:
+            raise BadRecord(f"{field}: {milli} milli-GPU are more than any job has", code="out-of-bounds")
+        models = [name for name, n in types.items() if n]
+        if len(models) > 1:
+            told = ", ".join(f"{n} {name}" for name, n in sorted(types.items()) if n)
+            oddities.append(("mixed-gpu-types", f"{field}: {told}; booked together, without a model"))
+        alone = len(models) == 1 and typed >= (whole or 0) and not parts
+        return Gpus(milli, models[0] if alone else None, tuple(oddities))
+
+    def _typed(self, field: str, name: str, count: int) -> int:
+        """Return what GPUs of a type are in milli-GPU; slices are rounded down together, never above their device."""
+        own = self._fractions.get(f"gpu:{name}")
+        if own is not None:
+            return count * own
+        profile = _PROFILE.fullmatch(name)
+        if profile is None:
+            return count * GPU_MILLI
+        slices = SLICES.get(profile[1].lower())
+        if slices is None:
+            raise BadRecord(
+                f"{field}: {shown(name)} is a part of a GPU of unknown size",
+                code="unknown-fraction",
+                hint=f"say how many milli-GPU one is: gpu:{name}=142",
+            )
+        part, of = slices
+        return count * part * GPU_MILLI // of
+
+    def _part(self, field: str, name: str) -> int:
+        """Return what one shard or one percent of MPS is in milli-GPU."""
+        kind = name.partition(":")[0]
+        own = self._fractions.get(name, self._fractions.get(kind))
+        if own is not None:
+            return own
+        if kind == "mps":
+            return GPU_MILLI // MPS_PER_GPU
+        raise BadRecord(
+            f"{field}: how large a shard is stands in no record",
+            code="unknown-fraction",
+            hint="say how many milli-GPU one is, by the Count of gres.conf: shard=125 for 8 shards of each GPU",
+        )
