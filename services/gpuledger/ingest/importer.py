@@ -4,7 +4,7 @@ Both ways book the same events; a record counts as repeated when the book knew a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from gpuledger.events.telemetry import Sampled
 from gpuledger.ingest import telemetry
 from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter, put
 from gpuledger.ingest.intake import Intake, Taken
+from gpuledger.ingest.known_runs import LedgerRuns
 from gpuledger.ledger.store import known_identities
 from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Source, Translated
 from gpuledger.streams.protocol import Broker, Message
@@ -52,6 +53,9 @@ class ImportReport:
 
 class Sink(Protocol):
     """Where the events of an import go."""
+
+    intake: Intake
+    """The ledger that they reach sooner or later."""
 
     def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
         """Accept a batch; say which events were new."""
@@ -119,6 +123,8 @@ def run_import(
         Unavailable: When the database or broker cannot be reached.
     """
     report, clusters = ImportReport(), set[str]()
+    if options.known is None:
+        options = replace(options, known=LedgerRuns(sink.intake.engine))
     records = iter(source.read(path, options))
     for batch in iter(lambda: list(islice(records, BATCH_RECORDS)), []):
         understood = [item for item in batch if isinstance(item, Translated)]

@@ -14,7 +14,9 @@ from gpuledger.ingest import dead_letters
 from gpuledger.ingest.acceptance import understood
 from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter, Entry, LettersQuery, Stored
 from gpuledger.ingest.intake import Intake
+from gpuledger.ingest.known_runs import LedgerRuns
 from gpuledger.kernel.errors import Conflict, Refused
+from gpuledger.sources.protocol import KnownRuns
 from gpuledger.sources.registry import source
 
 BATCH_LETTERS = 500
@@ -39,15 +41,19 @@ class Retried:
     clusters: set[str] = field(default_factory=set)
 
 
-def read_again(letter: DeadLetter) -> list[Event]:
+def read_again(letter: DeadLetter, known: KnownRuns | None = None) -> list[Event]:
     """Read a dead letter with the code of today.
+
+    Args:
+        letter: The dead letter.
+        known: The runs that are booked already; None when there is no ledger.
 
     Raises:
         Refused: When it still cannot be read.
     """
     if letter.stream.startswith(IMPORT_STREAM):
         reader = source(str(letter.context.get("source")))
-        return [event for event, _ in reader.retry(letter.raw, letter.context).events]
+        return [event for event, _ in reader.retry(letter.raw, {**letter.context, "known": known}).events]
     return [understood(letter.raw)]
 
 
@@ -105,10 +111,11 @@ def _batches(entries: Iterable[Entry]) -> Iterator[list[int]]:
 
 def _read_and_book(intake: Intake, letters: Sequence[Stored], on_failure: OnFailure, done: Retried) -> None:
     # Letters whose events go into one transaction are booked together.
+    known = LedgerRuns(intake.engine)
     groups: dict[frozenset[tuple[str, bool]], list[tuple[Stored, list[Event]]]] = {}
     for stored in letters:
         try:
-            events = read_again(stored.letter)
+            events = read_again(stored.letter, known)
         except Refused as error:
             done.failed += 1
             on_failure(stored, error)

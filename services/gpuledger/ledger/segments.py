@@ -355,10 +355,10 @@ def _waiting_again(run: _Run, again: Sequence[tuple[int, int]]) -> int | None:
     stop = run.stop
     if stop is None:
         return None
+    # A run that stopped before it started gave nothing back before its start.
     for at_s, eligible_s in again:
         if at_s >= stop.at_s:
-            return eligible_s
-    # A run that stopped before it started gave nothing back before its start.
+            return max(run.started.at_s, at_s, eligible_s)
     return None if isinstance(stop.data, events.Ended) else max(run.started.at_s, stop.at_s)
 
 

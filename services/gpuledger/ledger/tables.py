@@ -61,6 +61,13 @@ journal = sa.Table(
     sa.Index("ix_journal_workload", "book", "workload", postgresql_where=sa.text("workload IS NOT NULL")),
     # Serves "latest cycle", "periods opened", rebuilds of the inventory and the organisation.
     sa.Index("ix_journal_type", "book", "type", "seq", postgresql_where=sa.text("workload IS NULL")),
+    # Serves "which runs of this job are known": a scheduler's number of a job stands before the first hyphen.
+    sa.Index(
+        "ix_journal_job",
+        "book",
+        sa.text("split_part(workload, '-', 1)"),
+        postgresql_where=sa.text("type = 'workload.submitted'"),
+    ),
     schema="ledger",
     postgresql_partition_by="RANGE (recorded_at)",
 )

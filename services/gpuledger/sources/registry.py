@@ -5,8 +5,21 @@ from gpuledger.sources.clustercockpit import ClusterCockpit
 from gpuledger.sources.openb import Openb
 from gpuledger.sources.philly import Philly
 from gpuledger.sources.protocol import Source
+from gpuledger.sources.slurm.jobcomp import Jobcomp
+from gpuledger.sources.slurm.sacct_json import SacctJson
+from gpuledger.sources.slurm.sacct_text import SacctText
+from gpuledger.sources.slurm.slurmrestd import Slurmrestd
 
-_SOURCES: dict[str, Source] = {source.name: source for source in (ClusterCockpit(), Openb(), Philly())}
+_ALL: tuple[Source, ...] = (
+    ClusterCockpit(),
+    Jobcomp(),
+    Openb(),
+    Philly(),
+    SacctJson(),
+    SacctText(),
+    Slurmrestd(),
+)
+_SOURCES: dict[str, Source] = {source.name: source for source in _ALL}
 
 
 def source(name: str) -> Source:

@@ -13,7 +13,7 @@ from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
 from gpuledger.sources.slurm.reading import JobReader, number_of, waiting_tasks
-from gpuledger.sources.slurm.shapes import Value, Words, bad_shape, instant_of, plain
+from gpuledger.sources.slurm.shapes import Value, Words, bad_shape, instant_of, limit_of, plain, small
 from gpuledger.sources.slurm.states import Kind, state_of
 from gpuledger.sources.values import name, shown
 
@@ -81,7 +81,6 @@ class ControllerReader(JobReader):
             )
         state = state_of("job_state", record.job_state or "")
         paused_s = instant_of("suspend_time", record.suspend_time)  # of the last change, either way
-        limit = plain(record.time_limit)
         asked = self.tres.text("tres_req_str", record.tres_req_str or "")
         held = self.tres.text("tres_alloc_str", record.tres_alloc_str or "")
         if held is None and record.gres_detail:
@@ -108,10 +107,10 @@ class ControllerReader(JobReader):
             asked=asked,
             held=held,
             untracked=None if asked or held else _asks(record),
-            time_limit_s=limit * 60 if limit else None,
+            time_limit_s=limit_of(record.time_limit, 60),
             hosts=hosts_of("nodes", record.nodes) if state.kind is not Kind.PENDING else (),
             labels=self.labels(record.account, record.partition, record.qos),
-            restarts=plain(record.restart_cnt),
+            restarts=small(record.restart_cnt),
             lineage=record.original_sluid or record.sluid or None,
         )
 

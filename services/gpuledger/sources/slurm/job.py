@@ -75,6 +75,7 @@ class SlurmJob:
         restarts: Runs of the job before this one, where the record says so.
         lineage: SLUID of the job's first run, where the record says so.
         is_altered: Whether the record was edited after the end.
+        oddities: What is odd about the record besides what follows from the above.
     """
 
     cluster: str
@@ -102,6 +103,7 @@ class SlurmJob:
     restarts: int | None = None
     lineage: str | None = None
     is_altered: bool = False
+    oddities: tuple[Odd, ...] = ()
 
     @property
     def run_s(self) -> int:
@@ -232,7 +234,7 @@ def _is_untold(job: SlurmJob) -> bool:
 def _stops(job: SlurmJob, workload: str, begin_s: int | None, version: int) -> Iterator[tuple[str, Stopped]]:
     kind, name = job.state.kind, job.state.name
     if begin_s is None:
-        if kind is not Kind.REQUEUED:
+        if kind not in (Kind.REQUEUED, Kind.RESIZED):
             yield "over", Ended(cluster=job.cluster, workload=workload, reason=name, version=version)
         return
     is_estimate = _may_be_repaired(job)
@@ -259,6 +261,7 @@ def _may_be_repaired(job: SlurmJob) -> bool:
 
 
 def _oddities(job: SlurmJob, begin_s: int | None) -> Iterator[Odd]:
+    yield from job.oddities
     for gpus in (job.held, job.asked if begin_s is None else None):
         if gpus is not None:
             yield from gpus.oddities

@@ -33,7 +33,9 @@ UNMAPPED = "unmapped"
 BATCH = 500
 """So many records are read ahead, to ask the ledger for all their jobs at once."""
 
-_EMPTY = frozenset(("", "(null)", "None", "N/A"))
+EMPTY = frozenset(("", "(null)", "None", "N/A", "Unknown"))
+"""What stands for a value that there is not."""
+
 _ASKS = re.compile(
     r"--gpus(?:-per-\w+)?[= ](?!(?:\w+:)?0\b)\S+|(?<!\S)-G ?(?!(?:\w+:)?0\b)\S+|--gres[= ]\S*\bgpu\b(?!\S*:0\b)\S*"
 )
@@ -109,11 +111,17 @@ class JobReader(Interpreter):
         Raises:
             BadRecord: When ``--cluster`` names one cluster, and the file tells of several.
         """
-        if own is None or own in _EMPTY:
+        if own is None or own in EMPTY:
             return self._cluster or SCHEDULER
         found = self._clusters.get(own)
         if found is None:
             part = escape_part(name("cluster", own, limit_bytes=PART_LIMIT_BYTES))
+            if part.startswith("~") or len(part) > PART_LIMIT_BYTES:
+                raise BadRecord(
+                    f"cluster: {shown(own)} cannot name a cluster",
+                    code="bad-name",
+                    hint="name it by --cluster",
+                )
             if self._cluster is not None and part != (self._own_cluster or part):
                 raise BadRecord(
                     f"cluster: {shown(own)} and {shown(self._own_cluster or '')} cannot both be --cluster",
@@ -132,7 +140,7 @@ class JobReader(Interpreter):
 
     def _facts(self, job: SlurmJob) -> Facts:
         clashes: list[Odd] = []
-        if job.account is None or job.account in _EMPTY:
+        if job.account is None or job.account in EMPTY:
             account = join(UNMAPPED, job.cluster)
         else:
             account, clashes = self._teams.account("account", job.cluster, job.account)
@@ -142,13 +150,19 @@ class JobReader(Interpreter):
     def labels(self, account: str | None, partition: str | None, qos: str | None) -> dict[str, str] | None:
         """Return what mapping rules may read of a job, in Slurm's own words."""
         told = (("account", account), ("partition", partition), ("qos", qos))
-        return {key: value for key, value in told if value and value not in _EMPTY} or None
+        return {key: value for key, value in told if value and value not in EMPTY} or None
 
 
 def number_of(
     job_id: int, array_id: int | None, task_id: int | None, leader_id: int | None, offset: int | None
 ) -> str:
-    """Return the number of a job as people see it, from the numbers that JSON forms tell; unset ones are None."""
+    """Return the number of a job as people see it, from the numbers that JSON forms tell; unset ones are None.
+
+    Raises:
+        BadRecord: When one is negative.
+    """
+    if min(job_id, array_id or 0, task_id or 0, leader_id or 0, offset or 0) < 0:
+        raise BadRecord(f"job_id: {job_id} or its array is negative", code="bad-job-id", hint="see sacct")
     if array_id and task_id is not None:
         return f"{array_id}_{task_id}"
     if leader_id and offset is not None:

@@ -32,7 +32,9 @@ from gpuledger.sources.slurm.shapes import (
     duration_of,
     gres,
     instant_of,
+    limit_of,
     plain,
+    small,
 )
 from gpuledger.sources.slurm.states import Kind, state_of
 from gpuledger.sources.values import name
@@ -159,7 +161,6 @@ class AccountingReader(JobReader):
             raise BadRecord(
                 "time.submission: is missing", code="missing-value", hint="the run cannot be told from others"
             )
-        limit = plain(time.limit)
         account, user = record.account or own.account, record.user or own.user
         asked = self.tres.items("tres.requested", gres(tres.requested))
         held = self.tres.items("tres.allocated", gres(tres.allocated))
@@ -184,11 +185,11 @@ class AccountingReader(JobReader):
             asked=asked,
             held=held,
             untracked=None if asked or held else asks_for_gpus(record.submit_line),
-            time_limit_s=limit * 60 if limit else None,
+            time_limit_s=limit_of(time.limit, 60),
             hosts=hosts_of("nodes", record.nodes),
             labels=self.labels(account, record.partition, record.qos),
             exit=_exit(record.exit_code),
-            restarts=plain(record.restart_cnt),
+            restarts=small(record.restart_cnt),
             lineage=record.original_sluid or record.sluid or None,
             is_altered="JOB_ALTERED" in (record.flags or ()),
         )

@@ -76,6 +76,23 @@ def duration_of(field: str, value: Value) -> int | None:
     return seconds
 
 
+def small(value: Value) -> int | None:
+    """Return a count of a few; None when it is not told, or no count."""
+    number = plain(value)
+    return number if number is not None and 0 <= number <= GPU_LIMIT else None
+
+
+def limit_of(value: Value, unit_s: int) -> int | None:
+    """Return a time limit in seconds; None when there is none, or one that no job could reach.
+
+    Args:
+        value: As Slurm tells it.
+        unit_s: How many seconds one of its units has.
+    """
+    number = plain(value) or 0
+    return number * unit_s if 0 < number * unit_s < END_OF_TIME_S else None
+
+
 def bad_shape(raw: bytes, error: Exception) -> BadRecord:
     """Return the fault of a record whose JSON is of another shape than any version's that is known."""
     return BadRecord(

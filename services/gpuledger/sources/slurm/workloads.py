@@ -33,6 +33,7 @@ class RunIdentity(NamedTuple):
         restarts: How many runs the job had before, where the record says so.
         is_resized: Whether the run goes on from another of another size.
         lineage: The SLUID of the job's first run, where the record says so.
+        first_s: When the job was submitted, where the record of a resized run says so beside; else as the run.
     """
 
     cluster: str
@@ -42,6 +43,7 @@ class RunIdentity(NamedTuple):
     restarts: int | None = None
     is_resized: bool = False
     lineage: str | None = None
+    first_s: int | None = None
 
 
 class _Run:
@@ -87,7 +89,7 @@ class Workloads:
             same.lineage = same.lineage or run.lineage
             return same.workload
         linked = _linked(run, runs) if runs else None
-        workload = linked.workload if linked else f"{run.job}-{run.submitted_s}"
+        workload = linked.workload if linked else f"{run.job}-{run.first_s or run.submitted_s}"
         runs.append(_Run(workload, run.submitted_s, run.ended_s, run.lineage))
         return workload
 
@@ -100,10 +102,9 @@ class Workloads:
 
 def _linked(run: RunIdentity, runs: list[_Run]) -> _Run | None:
     """Return the run before or after this one in the life of one job, if there is one."""
-    if run.lineage is not None:
-        for other in runs:
-            if other.lineage == run.lineage:
-                return other
+    for other in runs:
+        if other.submitted_s == run.first_s or (run.lineage is not None and other.lineage == run.lineage):
+            return other
     before = max((r for r in runs if r.submitted_s < run.submitted_s), key=_submitted_s, default=None)
     if before is not None and _follows(run, before):
         return before

@@ -1,0 +1,1 @@
+DROP INDEX ledger.ix_journal_job;

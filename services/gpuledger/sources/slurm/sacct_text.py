@@ -1,0 +1,212 @@
+"""Jobs as ``sacct --parsable2`` prints them: a header, then one record a line, fields apart by ``|`` or ``|#``.
+
+Columns may be any, in any order, as long as those that money depends on are among them. Fields are not quoted: a
+comment or a command may hold a line end, and then its record goes on in the next line until all its separators are
+there. Bytes that are no UTF-8 are kept as escapes. Steps (``8841.0``, ``8841.batch``) charge nothing.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.lines import BYTE_ORDER_MARK, LINE_LIMIT_BYTES, Broken, Line, read_lines
+from gpuledger.sources.pieces import interpret_again
+from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.slurm.hosts import hosts_of
+from gpuledger.sources.slurm.job import SlurmJob
+from gpuledger.sources.slurm.reading import EMPTY, JobReader, asks_for_gpus, read_jobs, waiting_tasks
+from gpuledger.sources.slurm.states import Kind, state_of
+from gpuledger.sources.slurm.times import duration, limit_seconds, read_time, span
+from gpuledger.sources.values import name, shown, whole_number
+
+REQUIRED = ("JobID", "State", "Submit", "Start", "End", "AllocTRES")
+"""What a charge depends on. Account, User and Cluster are read where they are."""
+
+WANTED = (
+    "JobID", "JobIDRaw", "Cluster", "Account", "User", "Partition", "QOS", "State", "Submit", "Eligible", "Start",
+    "End", "ElapsedRaw", "Suspended", "TimelimitRaw", "AllocTRES", "ReqTRES", "NodeList", "ExitCode", "Flags",
+    "SubmitLine",
+)  # fmt: skip
+"""The columns to ask sacct for."""
+
+_DELIMITERS = (b"|#", b"|")
+_NUMBER = re.compile(r"(\d+)(?:_(\d+)|_\[([^\]]+)\]?|\+(\d+))?(\..+)?")
+
+
+class SacctText:
+    """Source ``slurm-sacct-text``: what ``sacct --parsable2 --duplicates`` prints."""
+
+    name = "slurm-sacct-text"
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every job of the file; see ``Source.read``."""
+        lines = read_lines(path)
+        delimiter, columns = _header(path, next(lines, None))
+        reader = _Rows(options, {"columns": columns, "delimiter": delimiter.decode()})
+        return read_jobs(path, _records(lines, delimiter, len(columns) - 1), reader)
+
+    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
+        """Translate one record again; see ``Source.retry``."""
+        return interpret_again(_Rows, raw, context)
+
+    def size(self, path: Path) -> int:
+        """Return the size of the file on disk."""
+        return file_size(path)
+
+
+class _Rows(JobReader):
+    """Understands a row, given the columns of its header."""
+
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        super().__init__(options, context)
+        columns, delimiter = (context or {}).get("columns"), (context or {}).get("delimiter")
+        self._columns = columns if isinstance(columns, list) else []
+        self._delimiter = delimiter if isinstance(delimiter, str) and delimiter else "|"
+        self._at = {column: index for index, column in enumerate(self._columns) if isinstance(column, str)}
+        self._twice = [(n, self._at[c]) for n, c in enumerate(self._columns) if self._at.get(c, n) != n]
+        self._width = len(self._columns)
+
+    def remember(self, raw: bytes) -> dict[str, object]:
+        """Return the columns too: a retry has no header."""
+        return {"columns": self._columns, "delimiter": self._delimiter, **super().remember(raw)}
+
+    def parse(self, raw: bytes) -> Sequence[SlurmJob]:
+        """Return the run that a row tells of; the tasks of an array that wait are one row."""
+        if not self._width:
+            raise BadRecord(
+                "the dead letter does not say which columns the record had",
+                code="no-context",
+                hint="import the file again",
+            )
+        cells = raw.removesuffix(b"\r").decode("utf-8", "backslashreplace").split(self._delimiter)
+        if len(cells) != self._width:
+            raise BadRecord(
+                f"{self._width} columns expected, {len(cells)} found",
+                code="wrong-columns",
+                hint="the row is cut short, or a field holds the separator: use sacct --json, or --delimiter='|#'",
+            )
+        for first, last in self._twice:
+            if cells[first] != cells[last]:
+                raise BadRecord(
+                    f"{self._columns[first]}: stands there twice, as {shown(cells[first])} and {shown(cells[last])}",
+                    code="column-twice",
+                    hint="ask sacct for each column once",
+                )
+        job_id = cells[self._at["JobID"]]
+        found = _NUMBER.fullmatch(job_id)
+        if found is None:
+            raise BadRecord(
+                f"JobID: {shown(job_id)} is no number of a job", code="bad-job-id", hint="see sacct"
+            )
+        if found[5]:
+            return ()
+        job = self._job(job_id, cells)
+        if found[3] is not None and job.state.kind is Kind.PENDING:
+            return waiting_tasks(job, found[1], found[3])
+        return (job,)
+
+    def _job(self, job_id: str, cells: list[str]) -> SlurmJob:
+        at = self._at
+
+        def cell(column: str) -> str:
+            index = at.get(column)
+            value = "" if index is None else cells[index]
+            return "" if value in EMPTY else value
+
+        state = state_of("State", cells[at["State"]])
+        elapsed_s = whole_number("ElapsedRaw", cell("ElapsedRaw")) if cell("ElapsedRaw") else None
+        suspended_s = duration("Suspended", cell("Suspended"))
+        submitted_s, _ = read_time(self.times, "Submit", cells[at["Submit"]])
+        if submitted_s is None:
+            raise BadRecord(
+                "Submit: is missing", code="missing-value", hint="the run cannot be told from others"
+            )
+        start, end = cell("Start"), cell("End")
+        asked = self.tres.text("ReqTRES", cell("ReqTRES"))
+        held = self.tres.text("AllocTRES", cell("AllocTRES"))
+        account, user, eligible = cell("Account"), cell("User"), cell("Eligible")
+        times = span(self.times, start, end, None if elapsed_s is None else elapsed_s + suspended_s)
+        return SlurmJob(
+            cluster=self.cluster_of(cell("Cluster")),
+            job=job_id,
+            state=state,
+            submitted_s=submitted_s,
+            eligible_s=read_time(self.times, "Eligible", eligible)[0],
+            started_s=times.start_s,
+            ended_s=times.end_s,
+            elapsed_s=elapsed_s,
+            suspended_s=suspended_s,
+            user=name("User", user) if user else None,
+            account=account or None,
+            asked=asked,
+            held=held,
+            untracked=None if asked or held else asks_for_gpus(cell("SubmitLine")) or _old_request(cell),
+            time_limit_s=limit_seconds(cell("TimelimitRaw"), cell("Timelimit")),
+            hosts=hosts_of("NodeList", cell("NodeList")),
+            labels=self.labels(account, cell("Partition"), cell("QOS")),
+            exit=cell("ExitCode") or None,
+            restarts=whole_number("Restarts", cell("Restarts")) if cell("Restarts") else None,
+            lineage=cell("OriginalSluid") or cell("SLUID") or None,
+            is_altered="JobAltered" in cell("Flags"),
+            oddities=times.oddities,
+        )
+
+
+def _old_request(cell: Callable[[str], str]) -> str | None:
+    """Return what older versions (to 20.02) told of GPUs, for each node, where they are not tracked."""
+    for column in ("AllocGRES", "ReqGRES"):
+        told = cell(column)
+        if "gpu" in told and not told.endswith("gpu:0"):
+            return f"{column} names GPUs ({shown(told)})"
+    return None
+
+
+def _header(path: Path, first: Line | Broken | None) -> tuple[bytes, list[str]]:
+    """Return the separator and the columns.
+
+    Raises:
+        Refused: When the first line is no header, or lacks a column that a charge depends on.
+    """
+    raw = first.raw.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\r") if isinstance(first, Line) else b""
+    delimiter = next((d for d in _DELIMITERS if d in raw), b"")
+    columns = raw.decode("utf-8", "backslashreplace").split(delimiter.decode()) if delimiter else []
+    missing = [column for column in REQUIRED if column not in columns]
+    if missing:
+        what = f"lacks {', '.join(missing)}" if len(missing) < len(REQUIRED) else "is none of sacct"
+        raise Refused(
+            f"{path_text(path)}:1: the header {what}",
+            hint="ask for: sacct --parsable2 --duplicates --allocations --format=" + ",".join(WANTED),
+        )
+    return delimiter, columns
+
+
+def _records(lines: Iterable[Line | Broken], delimiter: bytes, separators: int) -> Iterator[Line | Broken]:
+    """Yield the records: lines, and lines that were broken by a line end within a field put together again."""
+    begun: Line | None = None
+    for item in lines:
+        if isinstance(item, Broken):
+            if begun is not None:
+                yield begun
+                begun = None
+            yield item
+            continue
+        own = item.raw.count(delimiter)
+        if begun is not None:
+            together = begun.raw.count(delimiter) + own
+            fits = together <= separators and len(begun.raw) + len(item.raw) < LINE_LIMIT_BYTES
+            if own < separators and fits:
+                begun = Line(begun.number, begun.raw + b"\n" + item.raw, item.position, item.ended)
+                if together == separators:
+                    yield begun
+                    begun = None
+                continue
+            yield begun  # cut short: the next line is a record, or begins one
+            begun = None
+        if own >= separators or not item.raw.strip():
+            yield item
+        else:
+            begun = item
+    if begun is not None:
+        yield begun
