@@ -16,7 +16,7 @@ import pytest
 from gpuledger.events import telemetry
 from gpuledger.events import workload as events
 from gpuledger.events.envelope import decode, make
-from gpuledger.ingest.telemetry import check
+from gpuledger.events.telemetry import check
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import BadRecord

@@ -69,7 +69,7 @@ def grant(
     from gpuledger.cli.options import moment
     from gpuledger.events.budget import Granted
     from gpuledger.kernel.clock import instant
-    from gpuledger.ledger.lots import written
+    from gpuledger.kernel.rollover import written
 
     amount, rule = read_gpu_hours(gpu_hours), written(rollover)
 

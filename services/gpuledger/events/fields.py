@@ -24,6 +24,12 @@ Percent = Decimal
 END_OF_TIME_S = 4_133_980_800
 """2101-01-01T00:00:00Z: facts happen from 1970 up to here; all else is a broken clock or a wrong unit."""
 
+PRIORITY_MAX = 10**9
+"""Priorities of grants lie within this, on both sides of zero."""
+
+WORKLOAD_PRIORITY_MAX = 2**53
+"""Those of workloads: the largest whole number that every reader of JSON takes as it is."""
+
 _MAGNITUDE = 30
 
 

@@ -6,6 +6,12 @@ from typing import Annotated
 import msgspec
 
 from gpuledger.events.fields import Count, Name, Percent, Positive, is_storable
+from gpuledger.kernel.errors import BadRecord
+
+RUNGS = ("gpu_util", "gr_engine_active", "sm_active", "tensor_active")
+"""The rungs of the utilisation ladder, from liveness up; each is a percentage."""
+
+INTERVAL_MAX_S = 366 * 86_400
 
 
 class XidSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +72,25 @@ class Sampled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     host: Name
     interval_s: Positive
     gpus: list[GpuSample]
+
+
+def check(fact: Sampled) -> None:
+    """Refuse impossible values at the door, so that they never enter an average.
+
+    Raises:
+        BadRecord: When a percentage lies outside 0 to 100 or the interval is absurd.
+    """
+    if fact.interval_s > INTERVAL_MAX_S:
+        raise BadRecord(f"interval_s: {fact.interval_s} is longer than a year", code="bad-interval")
+    for gpu in fact.gpus:
+        for rung in RUNGS:
+            value: Decimal | None = getattr(gpu, rung)
+            if value is not None and not 0 <= value <= 100:  # noqa: PLR2004 - percent
+                raise BadRecord(
+                    f"gpus[{gpu.uuid}].{rung}: {value} is not a percentage",
+                    code="out-of-bounds",
+                    hint="leave out what was not measured; sentinels are not values",
+                )
 
 
 Use = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]

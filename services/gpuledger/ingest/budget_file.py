@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from gpuledger.events.fields import PRIORITY_MAX
 from gpuledger.ingest.yaml_file import ClusterName, Strict, Word, read_yaml
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.amounts import from_gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger.lots import PRIORITY_MAX, written
+from gpuledger.kernel.rollover import written
 
 Period = Annotated[str, StringConstraints(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
 

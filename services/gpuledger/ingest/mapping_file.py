@@ -9,12 +9,12 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gpuledger.database.engine import Reader
-from gpuledger.events.mapping import Kind, MappingRule
+from gpuledger.events.mapping import Kind, MappingRule, check
 from gpuledger.events.workload import WorkloadClass
 from gpuledger.ingest.yaml_file import Strict, Word, read_yaml
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import mapping, policies, remapping
+from gpuledger.ledger import policies, remapping
 from gpuledger.ledger.identity import names_of, tokens_of, with_tokens
 from gpuledger.ledger.mapping import Version
 from gpuledger.ledger.remapping import Survey
@@ -84,7 +84,7 @@ class Rule(Strict):
         if twice:
             raise PydanticCustomError("label", "labels: {name} has a key of its own", {"name": min(twice)})
         try:
-            mapping.check(self.as_rule())
+            check(self.as_rule())
         except Refused as error:  # named with its place, beside the other faults of the file
             said = f"{error.message}; {error.hint}"
             raise PydanticCustomError("rule", "{said}", {"said": said}) from error

@@ -5,38 +5,16 @@ from decimal import Decimal
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.envelope import Event, book_of
-from gpuledger.events.telemetry import GpuSample, Sampled
+from gpuledger.events.telemetry import RUNGS, GpuSample, Sampled
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
-from gpuledger.kernel.errors import BadRecord
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.sealing import BUCKET_S
 
-RUNGS = ("gpu_util", "gr_engine_active", "sm_active", "tensor_active")
 PPM_PER_PERCENT = 10_000
-INTERVAL_MAX_S = 366 * 86_400
 
 Bucket = tuple[int, str, str, str, str]
 """Start second, GPU, workload, run, rung."""
-
-
-def check(fact: Sampled) -> None:
-    """Refuse impossible values at the door, so that they never enter an average.
-
-    Raises:
-        BadRecord: When a percentage lies outside 0 to 100 or the interval is absurd.
-    """
-    if fact.interval_s > INTERVAL_MAX_S:
-        raise BadRecord(f"interval_s: {fact.interval_s} is longer than a year", code="bad-interval")
-    for gpu in fact.gpus:
-        for rung in RUNGS:
-            value: Decimal | None = getattr(gpu, rung)
-            if value is not None and not 0 <= value <= 100:  # noqa: PLR2004 - percent
-                raise BadRecord(
-                    f"gpus[{gpu.uuid}].{rung}: {value} is not a percentage",
-                    code="out-of-bounds",
-                    hint="leave out what was not measured; sentinels are not values",
-                )
 
 
 def counted(reader: Reader, events: Sequence[Event]) -> set[tuple[str, str]]:

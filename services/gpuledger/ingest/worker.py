@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Writer, reading, writing
+from gpuledger.events.acceptance import understood
 from gpuledger.events.envelope import Event
 from gpuledger.ingest import offsets
-from gpuledger.ingest.acceptance import understood
 from gpuledger.ingest.dead_letters import DeadLetter, put
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.offsets import Claim

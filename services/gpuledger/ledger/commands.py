@@ -14,18 +14,20 @@ import msgspec
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import AdjustmentPosted, Granted, Transferred
 from gpuledger.events.envelope import book_of, data_json, decode_data, make
+from gpuledger.events.fields import PRIORITY_MAX
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
 from gpuledger.kernel.amounts import GPU_MS_MAX, gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, seconds
 from gpuledger.kernel.errors import KeyReused, NotFound, Refused
+from gpuledger.kernel.rollover import written
 from gpuledger.ledger import queries, store
 from gpuledger.ledger.append import append
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.identity import impersonal
-from gpuledger.ledger.lots import PRIORITY_MAX, expiry_day, written
+from gpuledger.ledger.lots import expiry_day
 
 SOURCE = "gpuledger/commands"
 

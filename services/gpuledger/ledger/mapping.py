@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Self
 
-from gpuledger.events.mapping import MappingRule
+from gpuledger.events.mapping import PART, MappingRule
 from gpuledger.events.workload import Submitted
 from gpuledger.kernel.accounts import SEPARATOR, UNMAPPED_ROOT, check_path, escape_part, join
 from gpuledger.kernel.errors import Refused
@@ -27,9 +27,6 @@ DEFAULT_MINIMUM_RUNTIME_S = 3600
 
 PATH_LIMIT = 1024
 """The longest path of an account; a rule that would make a longer one does not match."""
-
-_PART = re.compile(r"\{([^{}]*)\}")
-_ACCOUNT_PART = re.compile(r"account\.([1-9][0-9]?)")
 
 
 class Version(NamedTuple):
@@ -235,47 +232,10 @@ class _Named(NamedTuple):
         if rule.to is None:
             return foreign.account
         try:
-            path = _PART.sub(lambda part: self.parts[part[1]], rule.to)
+            path = PART.sub(lambda part: self.parts[part[1]], rule.to)
         except KeyError:
             return None
         return path if len(path) <= PATH_LIMIT else None
-
-
-def check(rule: MappingRule) -> None:
-    """Check what the type of a rule alone cannot.
-
-    Raises:
-        Refused: When its account cannot be a path, or its terms contradict each other; the message begins with the key.
-    """
-    if rule.klass == "unallocated" and rule.minimum_runtime_s:
-        raise Refused("minimum_runtime_s: what runs unallocated has none", hint="leave it out, or the class")
-    if rule.klass == "allocated" and rule.minimum_runtime_s == 0:
-        raise Refused("minimum_runtime_s: 0 means unallocated", hint="leave it out, or the class")
-    if globs := [name for name in rule.user if re.search(r"[*?\[]", name)]:
-        raise Refused(f"user: {globs[0]!r} is no name", hint="name people in full: the journal keeps tokens")
-    if rule.to is not None:
-        _check_account(rule.to)
-
-
-def _check_account(to: str) -> None:
-    names = _PART.findall(to)
-    if "user" in names:
-        raise Refused("account: {user} would make a name public", hint="write one rule for each person")
-    if unknown := [
-        n for n in names if not n or (n.startswith("account.") and not _ACCOUNT_PART.fullmatch(n))
-    ]:
-        raise Refused(
-            f"account: {{{unknown[0]}}} stands for nothing",
-            hint="use {account}, {account.1}, {cluster}, or the name of a label",
-        )
-    if to.split(SEPARATOR, maxsplit=1)[0] == UNMAPPED_ROOT:
-        raise Refused(
-            f"account: {UNMAPPED_ROOT} is where that goes which no rule matches", hint="name another root"
-        )
-    try:
-        check_path(_PART.sub("x", to))
-    except Refused as error:
-        raise Refused(f"account: {error.message}", hint=error.hint) from error
 
 
 def _terms(rule: MappingRule, account: str, matched: Matched) -> Meaning:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.rollover import Rollover
 from gpuledger.ledger.charges import WEIGHTED, Key, Posted
 from gpuledger.ledger.copying import copy_rows, driver
-from gpuledger.ledger.lots import ROLLED, Lot, Rollover
+from gpuledger.ledger.lots import ROLLED, Lot
 from gpuledger.ledger.orders import LOT_COLUMNS
 from gpuledger.ledger.store import LEGS, SIGNED
 

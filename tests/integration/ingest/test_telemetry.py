@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gpuledger.database.engine import make_engine, writing
 from gpuledger.events.envelope import Event, decode, make
-from gpuledger.events.telemetry import GpuSample, Sampled
-from gpuledger.ingest.telemetry import BUCKET_S, _parts, check, count
+from gpuledger.events.telemetry import GpuSample, Sampled, check
+from gpuledger.ingest.telemetry import BUCKET_S, _parts, count
 from gpuledger.kernel.errors import BadRecord
 
 Buckets = dict[tuple[Any, ...], tuple[int, int]]

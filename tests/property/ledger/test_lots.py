@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.property.ledger import lots_oracle
 
 from gpuledger.kernel.amounts import WEIGHT_ONE
-from gpuledger.ledger.lots import ROLLED, Lot, Rollover, Settlement, net_uses, settle
+from gpuledger.kernel.rollover import Rollover
+from gpuledger.ledger.lots import ROLLED, Lot, Settlement, net_uses, settle
 
 FIRST = dt.date(2026, 3, 1)
 GRAINS = (8, 125, 250, 500, 1000)

@@ -7,9 +7,8 @@ import pytest
 
 from gpuledger.events.mapping import MappingRule
 from gpuledger.events.workload import Submitted
-from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.facts import Known
-from gpuledger.ledger.mapping import AS_GIVEN, Foreign, Matched, Meaning, Rules, Version, check
+from gpuledger.ledger.mapping import AS_GIVEN, Foreign, Matched, Meaning, Rules, Version
 
 CATCH_ALL = MappingRule(to="org/rest")
 
@@ -203,36 +202,6 @@ def test_submissions_that_differ_by_their_person_alone_match_rules_about_either(
     later = rules.understood([submitted(user="u-2"), submitted(9, user="u-1")])
     assert later is not None
     assert later.meaning.account == "unmapped/ee9e8c"
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
-        (
-            MappingRule(klass="unallocated", minimum_runtime_s=60),
-            "minimum_runtime_s: what runs unallocated has none",
-        ),
-        (MappingRule(klass="allocated", minimum_runtime_s=0), "minimum_runtime_s: 0 means unallocated"),
-        (MappingRule(user=("ad*",)), "user: 'ad*' is no name"),
-        (MappingRule(to="org/{user}"), "account: {user} would make a name public"),
-        (MappingRule(to="org/{}"), "account: {} stands for nothing"),
-        (MappingRule(to="org/{account.0}"), "account: {account.0} stands for nothing"),
-        (MappingRule(to="org/{account"), "account: account path 'org/{account' is not well formed"),
-        (MappingRule(to="Org"), "account: account path 'Org' is not well formed"),
-        (MappingRule(to="org//a"), "account: account path 'org//a' is not well formed"),
-        (MappingRule(to="unmapped/a"), "account: unmapped is where that goes which no rule matches"),
-    ],
-)
-def test_a_rule_that_makes_no_sense_is_refused_with_its_key(rule: MappingRule, expected: str) -> None:
-    with pytest.raises(Refused) as refused:
-        check(rule)
-    assert refused.value.message.startswith(expected)
-    assert refused.value.hint
-
-
-def test_sound_rules_pass() -> None:
-    check(MappingRule(to="org/{account.1}/{namespace}-{qos}", klass="unallocated", minimum_runtime_s=0))
-    check(MappingRule(minimum_runtime_s=0))
 
 
 def test_a_hostile_glob_takes_no_longer_than_a_plain_one() -> None:

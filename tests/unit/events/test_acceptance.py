@@ -8,13 +8,13 @@ import pytest
 import typer
 
 from gpuledger.cli.app import app
+from gpuledger.events.acceptance import understood
 from gpuledger.events.budget import Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import make
 from gpuledger.events.host import Registered
 from gpuledger.events.own import OWN
 from gpuledger.events.registry import Fact, name_of, names
 from gpuledger.events.workload import Submitted
-from gpuledger.ingest.acceptance import understood
 from gpuledger.kernel.errors import BadRecord
 
 CORPUS = Path(__file__).parents[2] / "contract/events/corpus"

@@ -1,23 +1,19 @@
-"""What a stream may say: facts and orders, not what the ledger writes itself, and nothing that would stop a book."""
+"""What a stream or a file may say: facts and orders, nothing the ledger writes itself or that would stop a book."""
 
 import datetime as dt
 
+from gpuledger.events import mapping, telemetry
 from gpuledger.events.budget import Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import ORG_BOOK, Event, decode
-from gpuledger.events.fields import END_OF_TIME_S
+from gpuledger.events.fields import END_OF_TIME_S, PRIORITY_MAX, WORKLOAD_PRIORITY_MAX
 from gpuledger.events.own import OWN
 from gpuledger.events.registry import Fact
 from gpuledger.events.telemetry import Sampled
 from gpuledger.events.workload import Submitted
-from gpuledger.ingest import telemetry
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.ledger import mapping
-from gpuledger.ledger.lots import PRIORITY_MAX, written
-
-WORKLOAD_PRIORITY_MAX = 2**53
-"""The largest whole number that every reader of JSON takes as it is."""
+from gpuledger.kernel.rollover import written
 
 EVENT_BYTES_MAX = 4 << 20
 """A start on five thousand hosts, each with a name of 253 bytes and eight GPUs, is no larger."""
@@ -38,7 +34,7 @@ def understood(value: bytes) -> Event:
     event = decode(value)
     if (command := OWN.get(type(event.data))) is not None:
         raise BadRecord(
-            f"type: {event.name} is written by the ledger itself, and is not taken from a stream",
+            f"type: {event.name} is written by the ledger itself, and is not taken from a stream or a file",
             code="own-type",
             hint=f"gpuledger {command} has it written",
         )
