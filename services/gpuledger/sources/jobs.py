@@ -22,10 +22,13 @@ class Job:
 
     Args:
         source: Who says so, such as ``trace/philly/philly``.
-        submitted_s: When it was submitted.
+        submitted_s: When it was submitted; None when the record does not know: then nothing is said of a wait.
         started_s: When its run started; None when none did.
         ended_s: When it ended; None when it has not.
         reason: Why it ended.
+        estimated: Whether the end is the last that is known of it, not the true end.
+        exit: Its exit code, where the record has one.
+        run: The id of its run.
         eligible_s: When it could first start, where the record says so.
         labels: What else the source says of it, for mapping rules; never a person's name.
     """
@@ -36,10 +39,14 @@ class Job:
     account: str
     user: str
     gpus_milli: int
-    submitted_s: int
+    submitted_s: int | None
     started_s: int | None
     ended_s: int | None
     reason: str
+    estimated: bool = False
+    exit: str | None = None
+    run: str = RUN
+    kind: str | None = None
     eligible_s: int | None = None
     gpu_model: str | None = None
     time_limit_s: int | None = None
@@ -49,36 +56,60 @@ class Job:
 
     def facts(self) -> list[tuple[Event, bytes]]:
         """Return submission, start and end, as far as they happened."""
-        source, workload = self.source, self.workload
+        facts = []
+        if self.submitted_s is not None:
+            facts.append(self._submitted(self.submitted_s))
+        if self.started_s is not None:
+            facts.append(self._started(self.started_s))
+        if self.ended_s is not None:
+            facts.append(self._ended(self.ended_s))
+        return facts
+
+    def _submitted(self, at_s: int) -> tuple[Event, bytes]:
         submitted = Submitted(
             cluster=self.cluster,
-            workload=workload,
+            workload=self.workload,
             account=self.account,
             user=self.user,
             gpus_milli=self.gpus_milli,
             gpu_model=self.gpu_model,
             time_limit_s=self.time_limit_s,
+            kind=self.kind,
             eligible_at=None if self.eligible_s is None else instant(self.eligible_s),
             labels=self.labels or None,
         )
-        facts = [make(id=f"{workload}/submitted", source=source, at_s=self.submitted_s, data=submitted)]
-        if self.started_s is not None:
-            started = Started(
-                cluster=self.cluster,
-                workload=workload,
-                run=RUN,
-                attempt=1,
-                gpus_milli=self.gpus_milli,
-                gpu_model=self.gpu_model,
-                hosts=self.hosts or [],
-                gpu_uuids=self.gpu_uuids,
-            )
-            facts.append(make(id=f"{workload}/started", source=source, at_s=self.started_s, data=started))
-        if self.ended_s is not None:
-            run = None if self.started_s is None else RUN
-            ended = Ended(cluster=self.cluster, workload=workload, reason=self.reason, run=run)
-            facts.append(make(id=f"{workload}/ended", source=source, at_s=self.ended_s, data=ended))
-        return facts
+        return make(id=f"{self.workload}/submitted", source=self.source, at_s=at_s, data=submitted)
+
+    def _started(self, at_s: int) -> tuple[Event, bytes]:
+        is_known = self.submitted_s is not None
+        started = Started(
+            cluster=self.cluster,
+            workload=self.workload,
+            run=self.run,
+            attempt=1,
+            gpus_milli=self.gpus_milli,
+            gpu_model=self.gpu_model,
+            hosts=self.hosts or [],
+            gpu_uuids=self.gpu_uuids,
+            account=None if is_known else self.account,
+            user=None if is_known else self.user,
+        )
+        return make(id=f"{self._of_run}/started", source=self.source, at_s=at_s, data=started)
+
+    def _ended(self, at_s: int) -> tuple[Event, bytes]:
+        ended = Ended(
+            cluster=self.cluster,
+            workload=self.workload,
+            reason=self.reason,
+            run=None if self.started_s is None else self.run,
+            exit=self.exit,
+            estimated=self.estimated or None,
+        )
+        return make(id=f"{self._of_run}/ended", source=self.source, at_s=at_s, data=ended)
+
+    @property
+    def _of_run(self) -> str:
+        return self.workload if self.run == RUN else f"{self.workload}/{self.run}"
 
 
 class Teams:

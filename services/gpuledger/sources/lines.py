@@ -7,6 +7,7 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -104,6 +105,21 @@ def read_lines(path: Path) -> Iterator[Line | Broken]:
         if tail.length:
             last = tail.finish(path, number, b"", position)
             yield last._replace(ended=False) if isinstance(last, Line) else last
+
+
+def open_lines(path: Path) -> Iterator[Line | Broken]:
+    """Return every line of the file as ``read_lines`` does, but open it at once; a byte order mark is no text.
+
+    Raises:
+        Refused: When the file is missing, empty, a folder, or may not be read.
+    """
+    lines = read_lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise Refused(f"{path_text(path)} is empty", hint="fetch the file again")
+    if isinstance(first, Line):
+        first = first._replace(raw=first.raw.removeprefix(BYTE_ORDER_MARK))
+    return chain((first,), lines)
 
 
 def read_whole(path: Path) -> tuple[bytes, int]:

@@ -1,23 +1,39 @@
 """The one list of sources; a new source is a module, its fixtures and a line here."""
 
 from gpuledger.kernel.errors import Refused
+from gpuledger.sources.acme import Acme
+from gpuledger.sources.beaker import Beaker
 from gpuledger.sources.clustercockpit import ClusterCockpit
+from gpuledger.sources.dlrm import Dlrm
+from gpuledger.sources.events import Events
+from gpuledger.sources.helios import Helios
 from gpuledger.sources.openb import Openb
+from gpuledger.sources.pai import Pai
 from gpuledger.sources.philly import Philly
+from gpuledger.sources.philly_json import PhillyJson
 from gpuledger.sources.protocol import Source
 from gpuledger.sources.slurm.jobcomp import Jobcomp
 from gpuledger.sources.slurm.sacct_json import SacctJson
 from gpuledger.sources.slurm.sacct_text import SacctText
 from gpuledger.sources.slurm.slurmrestd import Slurmrestd
+from gpuledger.sources.swf import Swf
 
 _ALL: tuple[Source, ...] = (
+    Acme(),
+    Beaker(),
     ClusterCockpit(),
+    Dlrm(),
+    Events(),
+    Helios(),
     Jobcomp(),
     Openb(),
+    Pai(),
     Philly(),
+    PhillyJson(),
     SacctJson(),
     SacctText(),
     Slurmrestd(),
+    Swf(),
 )
 _SOURCES: dict[str, Source] = {source.name: source for source in _ALL}
 

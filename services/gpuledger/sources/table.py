@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.files import path_text
+from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
 from gpuledger.sources.pieces import NO_NEWLINE, Facts, anomalies, check_context, context_of, options_of
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.values import shown
+
+_COLUMNS_SHOWN = 20
 
 
 class Record(NamedTuple):
@@ -49,6 +51,15 @@ class Translator(ABC):
         """Keep the options; what a retry knows is for tables whose rows depend on earlier ones."""
         del context
         self.options = options
+
+    @classmethod
+    def knows(cls, column: str) -> bool:
+        """Say whether a table of this kind may have the column."""
+        return column in cls.required or column in cls.optional
+
+    def survey(self, path: Path) -> None:
+        """Go through the file beforehand; for tables whose rows depend on later ones."""
+        del path
 
     def ordinal(self, raw: bytes) -> int:
         """Count identical rows; a table whose rows have keys need not."""
@@ -105,6 +116,36 @@ def open_table(path: Path) -> Table:
     return Table(path, header, lines)
 
 
+class TableSource:
+    """A source that reads one table; which of its kinds a file holds is seen from the header."""
+
+    name: str
+    kinds: ClassVar[tuple[type[Translator], ...]]
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every row of the file; see ``Source.read``."""
+        table = open_table(path)
+        kind = self.kind(table.header)
+        translator = kind(options)
+        check_header(table, kind)
+        translator.survey(path)
+        return translate_table(table, translator)
+
+    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
+        """Translate one row again; see ``Source.retry``."""
+        header = context.get("header")
+        return retry_row(self.kind(header if isinstance(header, list) else ()), raw, context)
+
+    def size(self, path: Path) -> int:
+        """Return the size of the file on disk."""
+        return file_size(path)
+
+    def kind(self, header: Sequence[object]) -> type[Translator]:
+        """Return who understands the rows below a header; the first kind when none of them does."""
+        fitting = (kind for kind in self.kinds if set(kind.required) <= set(header))
+        return next(fitting, self.kinds[0])
+
+
 def check_header(table: Table, translator: type[Translator]) -> None:
     """Make sure that a table has the columns that a translator reads, and no others.
 
@@ -112,14 +153,18 @@ def check_header(table: Table, translator: type[Translator]) -> None:
         Refused: When a required column is missing, or one is unknown or named twice.
     """
     header = table.header
+    if "job_num" in header and any(column.startswith(("avg_", "med_")) for column in header):
+        raise Refused(
+            f"{path_text(table.path)}: holds totals of whole clusters, no jobs; totals cannot be booked",
+            hint="import the job table that the totals were computed from; nothing was imported",
+        )
     problems = []
     if missing := [column for column in translator.required if column not in header]:
         problems.append("missing " + ", ".join(missing))
-    known = {*translator.required, *translator.optional}
-    if unknown := [shown(column) for column in header if column not in known]:
-        problems.append("unknown " + ", ".join(unknown[: len(known)]))
-    if twice := [column for column in known if header.count(column) > 1]:
-        problems.append("twice " + ", ".join(sorted(twice)))
+    if unknown := [shown(column) for column in header if not translator.knows(column)]:
+        problems.append("unknown " + ", ".join(unknown[:_COLUMNS_SHOWN]))
+    if twice := sorted({column for column in header if header.count(column) > 1}):
+        problems.append("twice " + ", ".join(map(shown, twice[:_COLUMNS_SHOWN])))
     if problems:
         raise Refused(
             f"{path_text(table.path)}:1: the columns do not fit: {'; '.join(problems)}",
@@ -166,6 +211,18 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
         yield Translated(
             item.number, events, anomalies(path_text(table.path), item.number, oddities), position
         )
+
+
+def surveyed_rows(table: Table) -> Iterator[dict[str, str] | Broken | BadRecord]:
+    """Yield the fields of every row, or why it has none; for those who look through a file beforehand."""
+    for item in table.lines:
+        if isinstance(item, Broken):
+            yield item
+        elif raw := _without_return(item.raw):
+            try:
+                yield row_values(table.header, raw)
+            except BadRecord as error:
+                yield error
 
 
 def retry_row(translator: type[Translator], raw: bytes, context: Mapping[str, object]) -> Translated:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.kernel.accounts import escape_part
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.kernel.clock import EPOCH
+from gpuledger.kernel.clock import EPOCH, instant, seconds
 from gpuledger.kernel.errors import BadRecord, Refused
 
 GPU_LIMIT = 1_000_000
@@ -21,6 +21,7 @@ NAME_LIMIT_BYTES = 255
 PART_LIMIT_BYTES = 128
 
 _DIGITS_LIMIT = 15
+_NOTHING = frozenset(("None", "NaN", "nan", "NaT", "null", "NULL"))
 _SHOWN_CHARACTERS = 60
 _DATE_CHARACTERS = 10
 _FULL_PERCENT = 100
@@ -54,6 +55,11 @@ def whole_number(field: str, value: str) -> int:
         code="not-a-number",
         hint=f"write digits only, at most {_DIGITS_LIMIT}",
     )
+
+
+def present(value: str) -> str:
+    """Return the value, or nothing when it is one of the words that programs write for no value."""
+    return "" if value in _NOTHING else value
 
 
 def seconds_and_fraction(field: str, value: str) -> tuple[int, str]:
@@ -150,6 +156,26 @@ def epoch_second(field: str, value: str) -> int:
     return instant_in_bounds(field, whole_number(field, value), value)
 
 
+def epoch_floored(field: str, value: str) -> int:
+    """Return an instant written as seconds since the epoch, with or without a fraction; floored.
+
+    Raises:
+        BadRecord: When it is no number or after the year 2100.
+    """
+    return instant_in_bounds(field, seconds_and_fraction(field, value)[0], value)
+
+
+def gpus_of_percent(field: str, value: str) -> tuple[int, bool]:
+    """Return GPUs written in percent of one GPU as milli-GPU, floored, and whether that is exact.
+
+    Raises:
+        BadRecord: When it is no number, or more than any job or host can have.
+    """
+    whole, fraction = seconds_and_fraction(field, value)
+    gpu_count(field, str(whole // _FULL_PERCENT))
+    return whole * 10 + int(fraction[:1] or 0), len(fraction) <= 1
+
+
 def instant_in_bounds(field: str, at_s: int, value: str) -> int:
     """Return the instant when it lies in the years 1970 to 2100.
 
@@ -241,6 +267,11 @@ class LocalTimes:
         except OverflowError:
             at_s = -1
         return instant_in_bounds(field, at_s, value), odd
+
+    def following_midnight(self, at_s: int) -> int:
+        """Return the first instant of the day after the one that holds the instant."""
+        day = instant(at_s).astimezone(self._zone).date() + dt.timedelta(days=1)
+        return seconds(dt.datetime.combine(day, dt.time(), tzinfo=self._zone))
 
 
 def _doubt(field: str, value: str, local: dt.datetime) -> Odd | None:

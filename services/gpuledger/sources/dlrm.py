@@ -1,0 +1,135 @@
+"""The Alibaba trace of 2025: instances of recommendation services on CPU nodes and GPU nodes.
+
+Times are seconds from the start of the trace, which is put at 1970-01-01T00:00:00Z. An instance without a time
+of creation is older than the trace: it is counted from second 0, and nothing is said of its wait. One without a
+time of deletion outlived the trace: it is counted up to the last second that the table names, as an estimate.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.jobs import NO_USER, Job, Teams
+from gpuledger.sources.pieces import Facts
+from gpuledger.sources.protocol import ImportOptions
+from gpuledger.sources.spans import NEVER_STARTED, TRACE_END
+from gpuledger.sources.table import Record, TableSource, Translator, open_table, surveyed_rows
+from gpuledger.sources.values import (
+    PART_LIMIT_BYTES,
+    LocalTimes,
+    Odd,
+    cluster_name,
+    epoch_floored,
+    gpu_count,
+    name,
+    present,
+    shown,
+)
+
+_DELETED = "deleted"
+_ROLES = frozenset(("CN", "HN"))
+_TIMES = ("creation_time", "scheduled_time", "deletion_time")
+
+
+class _Instances(Translator):
+    required = ("instance_sn", "role", "app_name", "gpu_request", *_TIMES)
+    optional = (
+        "cpu_request",
+        "cpu_limit",
+        "gpu_limit",
+        "rdma_request",
+        "rdma_limit",
+        "memory_request",
+        "memory_limit",
+        "disk_request",
+        "disk_limit",
+        "max_instance_per_node",
+    )
+
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        super().__init__(options)
+        LocalTimes(options.timezone)  # the times are seconds; a zone that does not exist is still refused
+        self._cluster = cluster_name(options.cluster or Dlrm.name)
+        self._source = f"trace/dlrm/{self._cluster}"
+        self._teams = Teams(context)
+        kept = (context or {}).get("trace_end_s")
+        self._trace_end_s = kept if isinstance(kept, int) else 0
+
+    def survey(self, path: Path) -> None:
+        """Find the last second that the table names."""
+        for values in surveyed_rows(open_table(path)):
+            if isinstance(values, dict):
+                for field in _TIMES:
+                    with suppress(BadRecord):  # the row is a dead letter when it is translated
+                        if value := present(values[field]):
+                            self._trace_end_s = max(self._trace_end_s, epoch_floored(field, value))
+
+    def remember(self, values: Mapping[str, str]) -> dict[str, object]:
+        return self._teams.remember(self._cluster, values["app_name"]) | {"trace_end_s": self._trace_end_s}
+
+    def translate(self, record: Record) -> Facts:
+        values = record.values
+        instance = name("instance_sn", values["instance_sn"], limit_bytes=PART_LIMIT_BYTES)
+        role = name("role", values["role"])
+        gpus = gpu_count("gpu_request", values["gpu_request"])
+        created_s, scheduled_s, deleted_s = (_time(field, values[field]) for field in _TIMES)
+        is_older = created_s is None
+        started_s = 0 if is_older and scheduled_s is None else scheduled_s
+        ended_s = self._trace_end_s if deleted_s is None else deleted_s
+        _check_order(created_s, started_s, ended_s)
+        account, oddities = self._teams.account("app_name", self._cluster, values["app_name"])
+        reason = NEVER_STARTED if started_s is None else TRACE_END if deleted_s is None else _DELETED
+        job = Job(
+            source=self._source,
+            cluster=self._cluster,
+            workload=instance,
+            account=account,
+            user=NO_USER,
+            gpus_milli=gpus * GPU_MILLI,
+            submitted_s=created_s,
+            started_s=started_s,
+            ended_s=ended_s,
+            reason=reason,
+            estimated=deleted_s is None,
+            labels={"app": values["app_name"], "role": role},
+        )
+        return tuple(job.facts()), [*oddities, *_oddities(role, values, created_s, started_s)]
+
+
+def _time(field: str, value: str) -> int | None:
+    return epoch_floored(field, value) if present(value) else None
+
+
+def _check_order(created_s: int | None, started_s: int | None, ended_s: int) -> None:
+    since_s = started_s if started_s is not None else created_s
+    if since_s is not None and ended_s < since_s:
+        raise BadRecord(
+            f"deletion_time: {ended_s} is before {since_s}, when it was scheduled or created",
+            code="end-before-start",
+            hint="correct the times in the file, or leave the row out",
+        )
+
+
+def _oddities(
+    role: str, values: Mapping[str, str], created_s: int | None, started_s: int | None
+) -> list[Odd]:
+    oddities = []
+    if role not in _ROLES:
+        oddities.append(("unknown-state", f"role: {shown(role)} is not known; its GPUs are booked"))
+    if values.get("gpu_limit", values["gpu_request"]) != values["gpu_request"]:
+        message = f"gpu_limit: {shown(values['gpu_limit'])} is not gpu_request, which is booked"
+        oddities.append(("gpu-count-differs", message))
+    if created_s is not None and started_s is not None and started_s < created_s:
+        oddities.append(
+            ("start-before-submit", f"scheduled_time: {started_s} is before creation {created_s}")
+        )
+    return oddities
+
+
+class Dlrm(TableSource):
+    """Source ``dlrm``: ``disaggregated_DLRM_trace.csv``."""
+
+    name = "dlrm"
+    kinds = (_Instances,)

@@ -1,0 +1,85 @@
+"""Rows that tell when a job was submitted, started and ended: the columns that several published traces share."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.values import LocalTimes, Odd, present, seconds_and_fraction, shown
+
+NEVER_STARTED = "never-started"
+
+TRACE_END = "trace-end"
+"""The reason of ends that are only where a trace was cut."""
+
+JOB_STATES = frozenset(("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL"))
+"""How a job of the Helios and Acme traces can have ended."""
+
+
+class Span(NamedTuple):
+    """A job's way through the queue and the cluster.
+
+    Args:
+        submitted_s: When it was submitted.
+        started_s: When it got its GPUs; None when it never did.
+        ended_s: When it was over.
+    """
+
+    submitted_s: int
+    started_s: int | None
+    ended_s: int
+
+    @property
+    def ran_s(self) -> int:
+        """How long it held its GPUs."""
+        return 0 if self.started_s is None else self.ended_s - self.started_s
+
+    @property
+    def waited_s(self) -> int:
+        """How long it was in the queue, if it left it for the cluster."""
+        return 0 if self.started_s is None else self.started_s - self.submitted_s
+
+
+def span(times: LocalTimes, values: Mapping[str, str]) -> tuple[Span, list[Odd]]:
+    """Read ``submit_time``, ``start_time`` and ``end_time``; a start that is missing never was.
+
+    Raises:
+        BadRecord: When submission or end is missing, a time cannot be read, or the end is before the start.
+    """
+    submitted_s, doubt = times.read("submit_time", present(values["submit_time"]))
+    oddities = [doubt] if doubt else []
+    started_s = None
+    if start := present(values["start_time"]):
+        started_s, doubt = times.read("start_time", start)
+        oddities += [doubt] if doubt else []
+    ended_s, doubt = times.read("end_time", present(values["end_time"]))
+    oddities += [doubt] if doubt else []
+    if ended_s < (submitted_s if started_s is None else started_s):
+        field = "submit_time" if started_s is None else "start_time"
+        raise BadRecord(
+            f"end_time: {values['end_time']} is before {field} {values[field]}",
+            code="end-before-start",
+            hint="correct the times in the file, or leave the row out",
+        )
+    if started_s is not None and started_s < submitted_s:
+        message = f"start_time: {values['start_time']} is before submit_time {values['submit_time']}"
+        oddities.append(("start-before-submit", message))
+    return Span(submitted_s, started_s, ended_s), oddities
+
+
+def told_seconds(field: str, value: str) -> tuple[int | None, Odd | None]:
+    """Return a sum that a row tells besides its times, or why it cannot be read; it is only compared, never booked."""
+    if not present(value):
+        return None, None
+    try:
+        return seconds_and_fraction(field, value)[0], None
+    except BadRecord as error:
+        return None, (f"{field.replace('_', '-')}-differs", f"{error.message}; it is not booked")
+
+
+def compare(field: str, value: str, booked_s: int) -> Odd | None:
+    """Return what is odd when a row tells another number of seconds than its times are apart."""
+    told_s, odd = told_seconds(field, value)
+    if told_s is None or told_s == booked_s:
+        return odd
+    message = f"{field}: {shown(value)} s, but the times are {booked_s} s apart, which counts"
+    return f"{field.replace('_', '-')}-differs", message
