@@ -76,11 +76,15 @@ def _check_order(fact: Fact) -> None:
 
 def _check_priority(priority: int | None, most: int) -> None:
     if abs(priority or 0) > most:
-        raise BadRecord(f"priority: {priority} is beyond {most}", code="bad-field")
+        raise BadRecord(
+            f"priority: {priority} is beyond {most}", code="bad-field", hint=f"write -{most} to {most}"
+        )
 
 
 def _check_expiry(expires_at: dt.datetime | None) -> None:
     if expires_at is not None and not 0 <= seconds(expires_at) < END_OF_TIME_S:
         raise BadRecord(
-            f"expires_at: {expires_at.isoformat()} is outside the years 1970 to 2100", code="bad-field"
+            f"expires_at: {expires_at.isoformat()} is outside the years 1970 to 2100",
+            code="bad-field",
+            hint="correct the time, or the clock of the sender",
         )

@@ -123,9 +123,13 @@ def decode(value: bytes) -> Event:
             hint="publish CloudEvents 1.0 in structured JSON mode",
         ) from error
     if _NULL.search(value):
-        raise BadRecord("a string holds the character U+0000", code="null-character")
+        raise BadRecord("a string holds the character U+0000", code="null-character", hint="take it out")
     if wire.specversion != "1.0":
-        raise BadRecord(f"CloudEvents version {wire.specversion!r} is not 1.0", code="unknown-version")
+        raise BadRecord(
+            f"CloudEvents version {wire.specversion!r} is not 1.0",
+            code="unknown-version",
+            hint="publish CloudEvents 1.0 in structured JSON mode",
+        )
     if wire.time.tzinfo is None:
         raise BadRecord("time: has no zone", code="naive-time", hint="write RFC 3339 with Z or an offset")
     name, version, fact = _type(wire.type)
@@ -134,7 +138,11 @@ def decode(value: bytes) -> Event:
         data = _data_decoder(fact).decode(said)
         raw = _any_decoder.decode(said)
     except _UNREADABLE as error:
-        raise BadRecord(f"data of {wire.type}: {error}", code="bad-field") from error
+        raise BadRecord(
+            f"data of {wire.type}: {error}",
+            code="bad-field",
+            hint="see docs/events.md for the keys of each type",
+        ) from error
     at_s = seconds(wire.time)
     if not 0 <= at_s < END_OF_TIME_S:
         raise BadRecord(

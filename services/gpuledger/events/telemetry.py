@@ -81,7 +81,11 @@ def check(fact: Sampled) -> None:
         BadRecord: When a percentage lies outside 0 to 100 or the interval is absurd.
     """
     if fact.interval_s > INTERVAL_MAX_S:
-        raise BadRecord(f"interval_s: {fact.interval_s} is longer than a year", code="bad-interval")
+        raise BadRecord(
+            f"interval_s: {fact.interval_s} is longer than a year",
+            code="bad-interval",
+            hint="send one sample an interval; intervals are seconds",
+        )
     for gpu in fact.gpus:
         for rung in RUNGS:
             value: Decimal | None = getattr(gpu, rung)

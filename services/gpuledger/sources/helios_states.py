@@ -23,6 +23,7 @@ from gpuledger.sources.values import PART_LIMIT_BYTES, LocalTimes, Odd, gpu_coun
 
 _CHANGED = "changed"
 _UNREADABLE = "unreadable-row"
+_GPUS = ("running_gpu_num", "total_gpu_num")
 
 
 class _Until(NamedTuple):
@@ -52,7 +53,7 @@ class States(HeliosTable):
         """Begin without a survey: then no row can be read."""
         super().__init__(options, context)
         self._until: dict[tuple[str, int], _Until] = {}
-        self._last_s: dict[str, int] = {}
+        self._rows = _Rows()
 
     def survey(self, path: Path) -> None:
         """Find where each row ends."""
@@ -69,10 +70,8 @@ class States(HeliosTable):
         """Return the run that a row stands for."""
         values = record.values
         vc, at_s, doubt = _place(self.times, values)
-        running, total = (
-            gpu_count(column, values[column]) for column in ("running_gpu_num", "total_gpu_num")
-        )
-        _check_order(self._last_s, vc, at_s, values)
+        running, total = (gpu_count(column, values[column]) for column in _GPUS)
+        self._rows.check(vc, at_s, running, values)
         until = self._until.get((vc, at_s))
         if until is None:
             raise BadRecord(
@@ -109,27 +108,26 @@ class _Order:
         self._times = times
         self._until: dict[tuple[str, int], _Until] = {}
         self._open: dict[str, int] = {}
-        self._last_s: dict[str, int] = {}
+        self._rows = _Rows()
         self._latest_s = 0
 
     def add(self, values: Mapping[str, str]) -> None:
         """Take in a row: it ends the one before of its virtual cluster."""
         try:
             vc, at_s, _ = _place(self._times, values)
-            for column in ("running_gpu_num", "total_gpu_num"):
-                gpu_count(column, values[column])
-            _check_order(self._last_s, vc, at_s, values)
+            running, _ = (gpu_count(column, values[column]) for column in _GPUS)
+            self._rows.check(vc, at_s, running, values)
         except BadRecord:
             self.break_off(values["vc"])
             return
-        if (before_s := self._open.get(vc)) is not None:
+        if (before_s := self._open.get(vc, at_s)) != at_s:
             self._until[vc, before_s] = _Until(at_s, _CHANGED)
         self._open[vc] = at_s
         self._latest_s = max(self._latest_s, at_s)
 
     def break_off(self, vc: str = "") -> None:
         """Take in a row that cannot be read: nobody knows what its virtual cluster, or any, held from then on."""
-        for broken in [vc] if vc in self._last_s else list(self._open):
+        for broken in [vc] if vc in self._rows else list(self._open):
             if (since_s := self._open.pop(broken, None)) is not None:
                 self._until[broken, since_s] = _Until(self._latest_s, _UNREADABLE)
 
@@ -147,11 +145,26 @@ def _place(times: LocalTimes, values: Mapping[str, str]) -> tuple[str, int, Odd 
     return vc, at_s, doubt
 
 
-def _check_order(last_s: dict[str, int], vc: str, at_s: int, values: Mapping[str, str]) -> None:
-    if at_s <= last_s.get(vc, -1):
-        raise BadRecord(
-            f"time: {values['time']} is not after the row before of {shown(vc)}",
-            code="out-of-order",
-            hint="sort the file by time, with one row a minute for each virtual cluster",
-        )
-    last_s[vc] = at_s
+class _Rows:
+    """The last row of each virtual cluster: the next must be later, or say the same again."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[int, int]] = {}
+
+    def __contains__(self, vc: str) -> bool:
+        return vc in self._last
+
+    def check(self, vc: str, at_s: int, running: int, values: Mapping[str, str]) -> None:
+        """Take in a row.
+
+        Raises:
+            BadRecord: When it is not after the row before of its virtual cluster.
+        """
+        last = self._last.get(vc)
+        if last is not None and at_s <= last[0] and (at_s, running) != last:
+            raise BadRecord(
+                f"time: {values['time']} is not after the row before of {shown(vc)}",
+                code="out-of-order",
+                hint="sort the file by time, with one row a minute for each virtual cluster",
+            )
+        self._last[vc] = (at_s, running)
