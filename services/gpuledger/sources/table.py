@@ -163,8 +163,10 @@ def check_header(table: Table, translator: type[Translator]) -> None:
         problems.append("missing " + ", ".join(missing))
     if unknown := [shown(column) for column in header if not translator.knows(column)]:
         problems.append("unknown " + ", ".join(unknown[:_COLUMNS_SHOWN]))
-    if twice := sorted({column for column in header if header.count(column) > 1}):
-        problems.append("twice " + ", ".join(map(shown, twice[:_COLUMNS_SHOWN])))
+    if twice := sorted(
+        {column for column in header if translator.knows(column) and header.count(column) > 1}
+    ):
+        problems.append("twice " + ", ".join(twice[:_COLUMNS_SHOWN]))
     if problems:
         raise Refused(
             f"{path_text(table.path)}:1: the columns do not fit: {'; '.join(problems)}",

@@ -1,4 +1,4 @@
-"""Whatever the bytes are, a source raises nothing but a refusal of the header, and loses no line."""
+"""Whatever the bytes are, a source raises nothing but a refusal of the file, and loses no line."""
 
 import gzip
 import zlib
@@ -9,26 +9,16 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.property.sources.seeds import SEEDS, Seed
 
 from gpuledger.events.envelope import decode
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.clustercockpit import _Jobs as ClusterCockpitJobs
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
-from gpuledger.sources.registry import source
+from gpuledger.sources.registry import names, source
 
-HEADERS = {
-    "philly": ["timestamp,duration,num_gpus,gpu_time,cluster"],
-    "clustercockpit": [
-        ",".join(ClusterCockpitJobs.required),
-    ],
-    "openb": [
-        "name,num_gpu,gpu_milli,qos,pod_phase,creation_time,deletion_time,scheduled_time",
-        "sn,cpu_milli,memory_mib,gpu,model",
-    ],
-}
-KINDS = [(name, header) for name in HEADERS for header in HEADERS[name]]
-"""Tables; sources of other forms have properties of their own."""
+TABLES = [pytest.param(seed, id=str(seed)) for seed in SEEDS if seed.head.count(b",") > 1]
+LINES = [pytest.param(seed, id=str(seed)) for seed in SEEDS if seed.entry.records == "lines"]
 
 cells = st.one_of(
     st.sampled_from(
@@ -55,11 +45,10 @@ rows = st.one_of(
     st.lists(cells, min_size=1, max_size=14).map(lambda row: ",".join(row).encode(errors="surrogatepass")),
     st.binary(max_size=60),
 )
-within = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-options = st.builds(
-    ImportOptions,
-    cluster=st.sampled_from([None, "west"]),
-    timezone=st.sampled_from([None, "America/Los_Angeles", "Pacific/Apia"]),
+within = settings(
+    # Every test here runs for every source: a fifth of the usual examples for each.
+    max_examples=max(1, settings.default.max_examples // 5),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
@@ -69,7 +58,7 @@ def check(name: str, items: list[Translated | Fault]) -> None:
             assert item.events
             for event, value in item.events:
                 assert decode(value) == event
-                if (account := getattr(event.data, "account", None)) is not None:
+                if name != "events" and (account := getattr(event.data, "account", None)) is not None:
                     check_path(account)
         else:
             assert f":{item.line}: " in item.message
@@ -79,63 +68,62 @@ def check(name: str, items: list[Translated | Fault]) -> None:
             assert caught.value.code in {item.code, "partial-line"}
 
 
-@pytest.mark.parametrize("name", sorted(HEADERS))
+def content_of(seed: Seed, lines: list[bytes]) -> bytes:
+    return seed.head + b"".join(line + b"\n" for line in lines)
+
+
+@pytest.mark.parametrize("name", names())
 @within
 @given(content=st.binary(max_size=400), packed=st.booleans())
-def test_arbitrary_bytes_are_refused(tmp_path: Path, name: str, content: bytes, *, packed: bool) -> None:
+def test_arbitrary_bytes_create_nothing(tmp_path: Path, name: str, content: bytes, *, packed: bool) -> None:
     path = tmp_path / "f"
     path.write_bytes(gzip.compress(content) if packed else content)
-    with pytest.raises(Refused):
-        list(source(name).read(path, ImportOptions()))
+    options = next(seed.options for seed in SEEDS if seed.source == name)
+    with suppress(Refused):
+        items = list(source(name).read(path, options))
+        assert all(isinstance(item, Fault) for item in items)
+        check(name, items)
 
 
-@pytest.mark.parametrize(("name", "header"), KINDS)
+@pytest.mark.parametrize("seed", TABLES)
 @within
-@given(lines=st.lists(rows, max_size=6), chosen=options)
-def test_arbitrary_rows_are_facts_or_faults(
-    tmp_path: Path, name: str, header: str, lines: list[bytes], chosen: ImportOptions
-) -> None:
-    content = header.encode() + b"\n" + b"".join(line + b"\n" for line in lines)
-    (tmp_path / "f").write_bytes(content)
-    items = list(source(name).read(tmp_path / "f", chosen))
-    check(name, items)
-    physical = content.split(b"\n")[1:-1]
+@given(lines=st.lists(rows, max_size=6))
+def test_arbitrary_rows_are_facts_or_faults(tmp_path: Path, seed: Seed, lines: list[bytes]) -> None:
+    content = content_of(seed, lines)
+    items = list(source(seed.source).read(seed.write(tmp_path, content), seed.options))
+    check(seed.source, items)
+    physical = content.split(b"\n")[seed.entry.head : -1]
     told = {item.line for item in items}
-    for number, line in enumerate(physical, start=2):
-        if line.removesuffix(b"\r") and "sn," not in header:  # hosts without GPUs are passed over
+    for number, line in enumerate(physical, start=seed.entry.head + 1):
+        if line.removesuffix(b"\r") and b"sn," not in seed.head:  # hosts without GPUs are passed over
             assert number in told
 
 
-@pytest.mark.parametrize(("name", "header"), KINDS)
+@pytest.mark.parametrize("seed", TABLES)
 @within
 @given(data=st.data())
-def test_rows_of_the_right_width_are_facts_or_faults(
-    tmp_path: Path, name: str, header: str, data: st.DataObject
-) -> None:
-    width = header.count(",") + 1
+def test_rows_of_the_right_width_are_facts_or_faults(tmp_path: Path, seed: Seed, data: st.DataObject) -> None:
+    width = seed.head.split(b"\n")[0].count(b",") + 1
     line = ",".join(data.draw(st.lists(cells, min_size=width, max_size=width)))
-    (tmp_path / "f").write_bytes(header.encode() + b"\n" + line.encode(errors="surrogatepass") + b"\n")
-    check(name, list(source(name).read(tmp_path / "f", data.draw(options))))
+    path = seed.write(tmp_path, content_of(seed, [line.encode(errors="surrogatepass")]))
+    check(seed.source, list(source(seed.source).read(path, seed.options)))
 
 
-@pytest.mark.parametrize(("name", "file"), [("philly", "philly"), ("clustercockpit", "alex")])
+@pytest.mark.parametrize("seed", LINES)
 @within
 @given(data=st.data())
 def test_a_damaged_copy_of_a_real_file_loses_no_line_before_the_damage(
-    tmp_path: Path, repository: Path, name: str, file: str, data: st.DataObject
+    tmp_path: Path, seed: Seed, data: st.DataObject
 ) -> None:
-    whole = gzip.decompress((repository / f"services/gpuledger/demo/data/{file}.csv.gz").read_bytes())
-    part = b"".join(whole[:40_000].splitlines(keepends=True)[:60])
+    part = seed.put_together(seed.sample[:40])
     content = bytearray(gzip.compress(part))
     at = data.draw(st.integers(10, len(content) - 1))
     content[at] ^= data.draw(st.integers(1, 255))
-    (tmp_path / "whole").write_bytes(part)
-    (tmp_path / "f").write_bytes(content)
     with suppress(Refused):  # when the damage reaches the header
-        items = list(source(name).read(tmp_path / "f", ImportOptions()))
+        items = list(source(seed.source).read(seed.write(tmp_path, bytes(content)), seed.options))
         faults = sum(isinstance(item, Fault) and item.code.endswith("-gzip") for item in items)
         assert faults == (not is_whole(content, part))
-        check(name, items)
+        check(seed.source, items)
 
 
 def is_whole(content: bytearray, part: bytes) -> bool:
@@ -146,10 +134,28 @@ def is_whole(content: bytearray, part: bytes) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", sorted(HEADERS))
+@pytest.mark.parametrize("name", names())
+@within
 @given(raw=st.binary(max_size=100), context=st.dictionaries(st.text(max_size=8), st.integers() | st.text()))
 def test_a_retry_with_any_context_is_refused_politely(
     name: str, raw: bytes, context: dict[str, object]
 ) -> None:
     with pytest.raises(BadRecord):
         source(name).retry(raw, context)
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Pacific/Apia"])
+@pytest.mark.parametrize("seed", TABLES)
+def test_another_zone_and_cluster_change_no_count(tmp_path: Path, seed: Seed, zone: str) -> None:
+    path = seed.write(tmp_path, seed.put_together(seed.sample))
+    usual = list(source(seed.source).read(path, seed.options))
+    items = list(source(seed.source).read(path, ImportOptions(cluster="west", timezone=zone)))
+    check(seed.source, items)
+    assert [type(item) for item in items] == [type(item) for item in usual]
+    clusters = {
+        event.data.cluster  # type: ignore[attr-defined]
+        for item in items
+        if isinstance(item, Translated)
+        for event, _ in item.events
+    }
+    assert clusters == {"west"}

@@ -84,3 +84,21 @@ def test_a_team_without_a_usable_name_is_refused(team: str, code: str) -> None:
     with pytest.raises(BadRecord, match=r"^team: ") as caught:
         Teams().account("team", "c", team)
     assert caught.value.code == code
+
+
+def test_a_job_of_unknown_submission_says_who_pays_with_its_start() -> None:
+    (started, _), _ = job(submitted_s=None, user="u").facts()
+    assert started.data == Started(
+        cluster="c", workload="7", run="1", attempt=1, gpus_milli=500, hosts=[], account="c/a", user="u"
+    )
+
+
+def test_an_end_that_is_only_an_estimate_says_so() -> None:
+    assert job(estimated=True, exit="1").facts()[-1][0].data == Ended(
+        cluster="c", workload="7", run="1", reason="done", exit="1", estimated=True
+    )
+
+
+def test_a_run_of_another_name_has_facts_of_its_own() -> None:
+    ids = [event.id for event, _ in job(run="r9", kind="debug").facts()]
+    assert ids == ["7/submitted", "7/r9/started", "7/r9/ended"]

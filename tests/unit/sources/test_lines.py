@@ -191,3 +191,17 @@ def test_a_whole_file_that_is_damaged_or_too_large_is_refused(
     monkeypatch.setattr(lines, "WHOLE_LIMIT_BYTES", 99_999)
     with pytest.raises(Refused, match="more than 99999 bytes in one document"):
         read_whole(file)
+
+
+def test_a_file_is_opened_at_once_and_its_mark_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(lines.BYTE_ORDER_MARK + b"a\nb")
+    assert [line.raw for line in lines.open_lines(path)] == [b"a", b"b"]
+    with pytest.raises(Refused, match="does not exist"):
+        lines.open_lines(tmp_path / "nowhere")
+    for content in (b"", gzip.compress(b"")):
+        path.write_bytes(content)
+        with pytest.raises(Refused, match="is empty"):
+            lines.open_lines(path)
+    path.write_bytes(gzip.compress(b"a\nb")[:-6])
+    assert isinstance(list(lines.open_lines(path))[-1], Broken)

@@ -4,51 +4,63 @@ import gzip
 from pathlib import Path
 
 import pytest
-from tests.unit.sources.rows import COCKPIT_COLUMNS, GOOD, PHILLY, POD_COLUMNS, only, read, table
+from tests.property.sources.seeds import SEEDS, Seed
+from tests.unit.sources.rows import GOOD
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.protocol import ImportOptions
+from gpuledger.sources.protocol import Fault, ImportOptions
 from gpuledger.sources.registry import names, source
+
+FIRST = {seed.source: seed for seed in reversed(SEEDS)}
+"""The first seed of each source."""
 
 
 @pytest.mark.parametrize("name", names())
 def test_missing_and_empty_files_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    options = FIRST[name].options
     with pytest.raises(Refused, match=r"nowhere\.csv"):
-        source(name).read(tmp_path / "nowhere.csv", ImportOptions())
+        source(name).read(tmp_path / "nowhere.csv", options)
     with pytest.raises(Refused, match=r"nowhere\.csv"):
         source(name).size(tmp_path / "nowhere.csv")
-    with pytest.raises(Refused, match=r"empty\.csv is empty"):
-        read(name, tmp_path / "empty.csv", b"")
+    with pytest.raises(
+        Refused, match=f"{FIRST[name].file.name if FIRST[name].entry.mutate else 'records'} is empty"
+    ):
+        source(name).read(FIRST[name].write(tmp_path, b""), options)
+    (tmp_path / "folder").mkdir()
     with pytest.raises(Refused):
-        source(name).read(tmp_path, ImportOptions())
+        source(name).read(tmp_path / "folder", options)
 
 
 @pytest.mark.parametrize("name", names())
-def test_options_that_cannot_be_are_refused(repository: Path, name: str) -> None:
-    file = {"philly": "philly", "clustercockpit": "alex", "openb": "openb_pod_list_default"}[name]
-    path = repository / f"services/gpuledger/demo/data/{file}.csv.gz"
+def test_options_that_cannot_be_are_refused(name: str) -> None:
+    path, zone = FIRST[name].path, FIRST[name].entry.timezone
     with pytest.raises(Refused, match="Mars/Base"):
         source(name).read(path, ImportOptions(timezone="Mars/Base"))
     for cluster in ("a/b", "Big", "~org", "a b"):
         with pytest.raises(Refused, match="--cluster"):
-            source(name).read(path, ImportOptions(cluster=cluster))
+            source(name).read(path, ImportOptions(cluster=cluster, timezone=zone))
 
 
 def test_an_unknown_source_is_refused_with_those_there_are() -> None:
     with pytest.raises(Refused, match="nonesuch") as caught:
         source("nonesuch")
-    assert caught.value.hint == "known sources: clustercockpit, openb, philly"
+    assert caught.value.hint == f"known sources: {', '.join(names())}"
+    assert names() == sorted(names())
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_retry_without_context_or_with_a_partial_line_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_retry_without_context_is_refused(name: str) -> None:
     with pytest.raises(BadRecord, match="dead letter"):
         source(name).retry(GOOD, {})
-    columns = {"philly": PHILLY, "clustercockpit": table(COCKPIT_COLUMNS), "openb": table(POD_COLUMNS)}[name]
-    header = columns.split(b"\n")[0]
-    packed = gzip.compress(header + b"\n" + GOOD)
-    fault = only(read(name, tmp_path / "cut.gz", packed[:-1]))
-    assert fault.code == "truncated-gzip"
-    assert fault.raw == GOOD
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, id=str(seed)) for seed in SEEDS if seed.entry.records == "lines"]
+)
+def test_a_retry_of_a_partial_line_is_refused(tmp_path: Path, seed: Seed) -> None:
+    packed = gzip.compress(seed.put_together(seed.sample) + b"1,2")
+    items = list(source(seed.source).read(seed.write(tmp_path, packed[:-1]), seed.options))
+    (fault,) = [item for item in items if isinstance(item, Fault) and item.code == "truncated-gzip"]
+    assert fault.raw == b"1,2"
     with pytest.raises(BadRecord, match="only the beginning"):
-        source(name).retry(fault.raw, fault.context)
+        source(seed.source).retry(fault.raw, fault.context)

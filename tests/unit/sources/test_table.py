@@ -2,14 +2,18 @@
 
 import gzip
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 import pytest
 from tests.unit.sources.rows import GOOD, PHILLY, codes, only, read
 
 from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.lines import Broken
+from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.registry import source
+from gpuledger.sources.table import Record, TableSource, Translator, open_table, surveyed_rows
 
 
 @pytest.mark.parametrize(
@@ -157,3 +161,53 @@ def test_a_copied_renamed_unpacked_or_converted_file_changes_nothing(tmp_path: P
 def test_a_last_line_without_newline_is_told(tmp_path: Path) -> None:
     items = read("philly", tmp_path / "p", PHILLY + b"\n" + GOOD)
     assert [codes(item) for item in items if isinstance(item, Translated)] == [["no-final-newline"]]
+
+
+class _Narrow(Translator):
+    required = ("a", "b")
+
+    def translate(self, record: Record) -> Facts:
+        return (), ()
+
+
+class _Wide(Translator):
+    required = ("a", "b", "c")
+    optional = ("d",)
+    looked_at: ClassVar[list[Path]] = []
+
+    def survey(self, path: Path) -> None:
+        self.looked_at.append(path)
+
+    def translate(self, record: Record) -> Facts:
+        raise BadRecord("never", code="never", hint="never")
+
+
+class _Source(TableSource):
+    name = "two"
+    kinds = (_Wide, _Narrow)
+
+
+def test_the_kind_of_a_table_is_seen_from_its_header(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"b,a\n1,2\n")
+    assert list(_Source().read(path, ImportOptions())) == []
+    path.write_bytes(b"a,b,c,d\n1,2,3,4\n")
+    (fault,) = _Source().read(path, ImportOptions())
+    assert isinstance(fault, Fault)
+    assert fault.code == "never"
+    assert _Wide.looked_at == [path], "a file is looked through before its rows are read"
+    with pytest.raises(BadRecord, match="never"):
+        _Source().retry(fault.raw, fault.context)
+    assert _Source().retry(b"1,2", {**fault.context, "header": ["a", "b"]}).events == ()
+    path.write_bytes(b"x\n")
+    with pytest.raises(Refused, match="missing a, b, c"):
+        _Source().read(path, ImportOptions())
+
+
+def test_rows_are_surveyed_with_those_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\r\n\n3\n4,5")[:-6])
+    first, second, *_, last = surveyed_rows(open_table(path))
+    assert first == {"a": "1", "b": "2"}
+    assert isinstance(second, BadRecord)
+    assert isinstance(last, Broken)

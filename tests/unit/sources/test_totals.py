@@ -1,4 +1,4 @@
-"""The three bundled traces, counted straight from the events against figures computed elsewhere (pandas)."""
+"""The bundled traces, and Helios Earth, counted straight from the events against figures computed elsewhere (pandas)."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -51,6 +51,7 @@ class Tally:
                     pass
                 case Started(gpus_milli=milli) as started:
                     run = event.at_s
+                    account = account or started.account or ""
                     model = started.gpu_model
                 case Ended(run=None):
                     self.never += 1
@@ -89,9 +90,9 @@ class Tally:
         return {window: str(gpu_hours(amount)) for window, amount in split.items() if amount}
 
 
-def tally(name: str, path: Path) -> Tally:
+def tally(name: str, path: Path, timezone: str | None = None) -> Tally:
     result = Tally()
-    for item in source(name).read(path, ImportOptions()):
+    for item in source(name).read(path, ImportOptions(timezone=timezone)):
         result.add(item)
     assert result.position == source(name).size(path)
     return result
@@ -208,3 +209,18 @@ def test_openb_by_folder_and_by_pod_file(bundled: Path, name: str) -> None:
         4: "25843.424",
     }
     assert len(openb.identities) == openb.events
+
+
+def test_helios_earth_by_virtual_cluster(repository: Path) -> None:
+    path = repository / "tests/fixtures/sources/helios/earth_vc_state_changes_2020-05.csv.gz"
+    earth = tally("helios", path, "Asia/Shanghai")
+    assert (earth.records, earth.faults, earth.anomalies) == (48_168, [], {})
+    assert earth.total() == "424772.617"
+    expected = {
+        "vc6YE": "139683.717", "vcvlY": "48130.967", "vcLJZ": "41518.600", "vcpDC": "37930.867",
+        "vc3sl": "29869.117", "vcTJs": "26063.983", "vcMod": "24411.917", "vchbv": "19573.067",
+        "vc8Sj": "17802.867", "vcSoL": "11333.333", "vccaA": "10650.817", "vcJLV": "8592.067",
+        "vcgkz": "5415.467", "vcdI0": "3319.867", "vcira": "374.833", "vcJkd": "101.133",
+    }  # fmt: skip
+    assert earth.hours() == {f"helios/{vc.lower()}": hours for vc, hours in expected.items()}
+    assert len(earth.identities) == earth.events == 2 * 48_168

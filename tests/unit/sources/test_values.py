@@ -159,3 +159,48 @@ def test_what_is_no_time_is_refused(text: str, code: str) -> None:
 def test_a_zone_that_does_not_exist_is_refused(zone: str) -> None:
     with pytest.raises(Refused, match="--tz"):
         LocalTimes(zone)
+
+
+@pytest.mark.parametrize("word", ["", "None", "NaN", "nan", "NaT", "null", "NULL"])
+def test_words_for_nothing_are_nothing(word: str) -> None:
+    assert values.present(word) == ""
+    assert values.present(word + "x") == word + "x"
+
+
+def test_an_instant_with_a_fraction_is_floored() -> None:
+    assert values.epoch_floored("t", "1891252.0000000002") == 1_891_252
+    assert values.epoch_floored("t", "7.999") == 7
+    for text, code in (
+        ("-1.5", "end-before-start"),
+        ("1e9", "not-a-number"),
+        ("5000000000", "time-out-of-range"),
+    ):
+        with pytest.raises(BadRecord) as caught:
+            values.epoch_floored("t", text)
+        assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("50.0", (500, True)),
+        ("800", (8000, True)),
+        ("12.5", (125, True)),
+        ("33.33", (333, False)),
+        ("0", (0, True)),
+    ],
+)
+def test_percent_of_a_gpu_become_thousandths(text: str, expected: tuple[int, bool]) -> None:
+    assert values.gpus_of_percent("g", text) == expected
+
+
+def test_more_percent_than_any_job_has_are_refused() -> None:
+    with pytest.raises(BadRecord) as caught:
+        values.gpus_of_percent("g", "100000100")
+    assert caught.value.code == "out-of-bounds"
+
+
+def test_the_midnight_after_an_instant_is_that_of_the_zone() -> None:
+    berlin = LocalTimes("Europe/Berlin")
+    assert berlin.following_midnight(berlin.read("t", "2017-10-28 23:59:59")[0]) == 1_509_228_000
+    assert berlin.following_midnight(1_509_228_000) == 1_509_228_000 + 25 * 3600, "a day of 25 hours"
