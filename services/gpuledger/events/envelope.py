@@ -101,8 +101,8 @@ def encode(*, id: str, source: str, at_s: int, data: Fact) -> bytes:  # noqa: A0
         type=form.type,
         time=instant(at_s),
         dataschema=form.schema,
-        subject=subject_of(data),
-        partitionkey=key_of(data),
+        subject=f"{form.subject}/{getattr(data, form.subject)}" if form.subject else None,
+        partitionkey=(getattr(data, form.key) if form.key else None) or ORG_BOOK,
         data=msgspec.Raw(_encoder.encode(data)),
     )
     return _encoder.encode(wire)

@@ -13,8 +13,8 @@ from gpuledger.sources.protocol import ImportOptions
 
 REPOSITORY = Path(__file__).parents[3]
 FIXTURES = REPOSITORY / "tests/fixtures/sources"
-RECORDS_MAX = 80
-"""Of a long file the beginning is enough."""
+SAMPLE = 80
+"""Records that tests draw from."""
 
 SEPARATORS = {"lines": b"\n", "blocks": b"\n\n"}
 
@@ -76,18 +76,20 @@ class Seed:
 
     @cached_property
     def sample(self) -> Sequence[bytes]:
-        """The first records."""
+        """The first records: of a long file the beginning is enough."""
+        return self.records(SAMPLE)
+
+    def records(self, most: int) -> Sequence[bytes]:
+        """Return the records of the file, so many at most."""
         if self.entry.records == "whole":
             return [self.content]
         if self.entry.records == "members":
             raw = msgspec.Raw(self.content)
             for key in self.entry.keys:
                 raw = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])[key]
-            return [bytes(member) for member in msgspec.json.decode(raw, type=list[msgspec.Raw])][
-                :RECORDS_MAX
-            ]
+            return [bytes(member) for member in msgspec.json.decode(raw, type=list[msgspec.Raw])][:most]
         rest = self.content[len(self.head) :].strip(b"\n")
-        return rest.split(SEPARATORS[self.entry.records])[:RECORDS_MAX]
+        return rest.split(SEPARATORS[self.entry.records], most)[:most]
 
     def put_together(self, records: Sequence[bytes]) -> bytes:
         """Return a file of the kind with other records in it."""

@@ -1,4 +1,4 @@
-"""The bundled traces, and Helios Earth, counted straight from the events against figures computed elsewhere (pandas)."""
+"""The bundled traces and Helios Earth, counted straight from the events against figures computed elsewhere (pandas)."""
 
 from collections import Counter
 from dataclasses import dataclass, field
