@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 from tests.property.sources.seeds import FIXTURES
 
+from gpuledger.events.host import StateChanged
+from gpuledger.events.telemetry import Sampled
 from gpuledger.events.workload import WorkloadFact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.charges import CHARGE, PHYSICAL, desired
 from gpuledger.ledger.facts import Known
+from gpuledger.ledger.inventory import HostFact, intervals
 from gpuledger.ledger.segments import History, derive
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.registry import source
@@ -119,6 +122,26 @@ def test_pacific_times_say_their_offset(tmp_path: Path, suffix: str, offset: str
     book = Book("philly-json", written(tmp_path / "p", json.dumps([job])))
     (segment,) = book.histories["j"].segments
     assert segment.from_s == at(f"2017-11-05T01:30:00{offset}")
+
+
+@pytest.mark.trap(45, "philly-json")
+@pytest.mark.trap(49, "philly-json")
+def test_a_gpu_that_was_offline_was_not_idle() -> None:
+    """NA has no sample: unknown, not 0. A machine that is NA altogether is unhealthy in the partition of its time."""
+    items = list(source("philly-json").read(FIXTURES / "philly-json/cluster_gpu_util.csv", ImportOptions()))
+    told = [event for item in items if isinstance(item, Translated) for event, _ in item.events]
+    samples = [(event.at_s, event.data) for event in told if isinstance(event.data, Sampled)]
+    sampled = {(at_s, gpu.uuid): gpu.gpu_util for at_s, sample in samples for gpu in sample.gpus}
+    minute = at("2017-10-03T00:09:00-07:00")
+    assert (minute, "m29/gpu1") not in sampled
+    assert sampled[minute, "m29/gpu7"] == 0
+    hosts = [
+        HostFact(event.data, Known(event.data, event.at_s, event.source, event.digest))
+        for event in told
+        if isinstance(event.data, StateChanged)
+    ]
+    unhealthy = [interval for interval in intervals(hosts) if interval.state == "unhealthy"]
+    assert sum((interval.to_s or 0) - interval.from_s for interval in unhealthy) == 120
 
 
 @pytest.mark.trap(9, "philly-json")

@@ -17,7 +17,9 @@ from gpuledger.sources.attempts import Attempt, attempt_facts
 from gpuledger.sources.documents import open_document
 from gpuledger.sources.files import file_size
 from gpuledger.sources.jobs import NO_USER, Job, Teams
+from gpuledger.sources.lines import Line, open_lines
 from gpuledger.sources.pacific import with_offset
+from gpuledger.sources.philly_hosts import NAME, PhillyHosts
 from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.spans import NEVER_STARTED, TRACE_END
@@ -48,22 +50,27 @@ class _Job(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _decoder = msgspec.json.Decoder(_Job)
+_hosts = PhillyHosts()
 
 
 class PhillyJson:
-    """Source ``philly-json``: a JSON array of jobs."""
+    """Source ``philly-json``: ``cluster_job_log``, ``cluster_gpu_util`` or ``cluster_machine_list``."""
 
-    name = "philly-json"
+    name = NAME
 
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every job of the file; see ``Source.read``."""
+        """Yield every job of the log, or every row of a table beside it; see ``Source.read``."""
+        if not _holds_json(path):
+            return _hosts.read(path, options)
         interpreter = _Jobs(options)
         document = open_document(path)
         interpreter.look_through(document.data)
         return interpret(path, document.pieces(), interpreter)
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one job again; see ``Source.retry``."""
+        """Translate one job or row again; see ``Source.retry``."""
+        if "header" in context:
+            return _hosts.retry(raw, context)
         return interpret_again(_Jobs, raw, context)
 
     def size(self, path: Path) -> int:
@@ -179,6 +186,12 @@ class _Jobs(Interpreter):
 
     def _read(self, field: str, value: str) -> tuple[int, Odd | None]:
         return self._times.read(field, with_offset(value))
+
+
+def _holds_json(path: Path) -> bool:
+    """Say whether the file begins as a JSON document does, rather than with the header of a table."""
+    first = next(open_lines(path))
+    return isinstance(first, Line) and not first.raw.startswith((b"time,", b"machineId,"))
 
 
 def _devices(attempt: _Attempt) -> list[str]:
