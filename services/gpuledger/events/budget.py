@@ -33,14 +33,48 @@ class AccountCreated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     reason: str | None = None
 
 
+class Repeated(msgspec.Struct, frozen=True, kw_only=True):
+    """An XID that means trouble when it comes often: so many times within so many seconds."""
+
+    times: Positive
+    within_s: Positive
+
+
+class XidTable(msgspec.Struct, frozen=True, kw_only=True):
+    """What observations of a device's health mean; an XID that is in no list means nothing.
+
+    Args:
+        unhealthy: XIDs after which the device cannot be used.
+        draining: XIDs after which it must be reset once its runs are over.
+        application: XIDs that a program causes; they say nothing about the device.
+        repeated: XID -> how often it must come for the device to be unhealthy.
+        remap_failed: The state of a device whose rows could not be remapped.
+        remap_pending: The state of a device that waits for a reset to remap rows.
+    """
+
+    unhealthy: list[Positive]
+    draining: list[Positive]
+    application: list[Positive]
+    repeated: dict[int, Repeated]
+    remap_failed: Literal["healthy", "draining", "unhealthy"]
+    remap_pending: Literal["healthy", "draining", "unhealthy"]
+
+    def __post_init__(self) -> None:
+        """Refuse a table that says two things of one XID."""
+        codes = [*self.unhealthy, *self.draining, *self.application, *self.repeated]
+        if twice := sorted({code for code in codes if codes.count(code) > 1}):
+            raise ValueError(f"XID {', '.join(map(str, twice))} stands twice")
+
+
 class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A version of policy data is in force from the event's time on (law 12).
 
     Args:
-        policy: ``organisation`` (zone and period length) or ``rate_card`` (weights).
+        policy: ``organisation`` (zone and period length), ``rate_card`` (weights) or ``xid_table``.
         timezone: IANA zone in which days and periods are cut.
         period: Length of a budget period.
         weights: GPU model -> weight in per mille; models that are left out keep theirs.
+        xid_table: The whole table; nothing of an earlier one stays.
         by: Who set it.
         reason: Why.
     """
@@ -49,16 +83,24 @@ class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     timezone: str | None = None
     period: str | None = None
     weights: dict[Name, Count] | None = None
+    xid_table: XidTable | None = None
     by: str | None = None
     reason: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a version without the keys of its policy."""
-        needed = {"organisation": ("timezone", "period"), "rate_card": ("weights",)}.get(self.policy)
+        needed = _NEEDED.get(self.policy)
         if needed is None:
-            raise ValueError(f"policy {self.policy!r} is none of organisation, rate_card")
+            raise ValueError(f"policy {self.policy!r} is none of {', '.join(_NEEDED)}")
         if missing := [name for name in needed if getattr(self, name) is None]:
             raise ValueError(f"policy {self.policy} lacks {', '.join(missing)}")
+
+
+_NEEDED = {
+    "organisation": ("timezone", "period"),
+    "rate_card": ("weights",),
+    "xid_table": ("xid_table",),
+}
 
 
 class PolicyApplied(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,6 +7,9 @@ import msgspec
 
 from gpuledger.events.fields import Count, Name, Percent, Positive, is_storable
 
+Slice = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+"""A part of one device, in milli-GPU."""
+
 
 class XidSeen(msgspec.Struct, frozen=True, kw_only=True):
     """An XID error and when the driver reported it (RFC 3339)."""
@@ -27,6 +30,7 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         power_w: Mean power.
         energy_mj: Energy over the interval.
         xid: XID errors reported in the interval.
+        gpus_milli: How much of a device it is, in milli-GPU: 1000 unless it is a slice.
     """
 
     uuid: str
@@ -39,6 +43,7 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     power_w: Decimal | None = None
     energy_mj: Decimal | None = None
     xid: list[XidSeen] | None = None
+    gpus_milli: Slice | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no number; a sentinel must not enter an average."""

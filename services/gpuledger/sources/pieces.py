@@ -113,15 +113,22 @@ def context_of(path: Path, line: int, options: ImportOptions, *, partial: bool =
         "cluster": options.cluster,
         "timezone": options.timezone,
     }
+    if options.host is not None:
+        context["host"] = options.host
+    if options.at_s is not None:
+        context["at_s"] = options.at_s
     return context | {"partial": True} if partial else context
 
 
 def options_of(context: Mapping[str, object]) -> ImportOptions:
     """Return what the person who imported had said."""
     cluster, timezone = context.get("cluster"), context.get("timezone")
+    host, at_s = context.get("host"), context.get("at_s")
     return ImportOptions(
         cluster=cluster if isinstance(cluster, str) else None,
         timezone=timezone if isinstance(timezone, str) else None,
+        host=host if isinstance(host, str) else None,
+        at_s=at_s if isinstance(at_s, int) else None,
     )
 
 

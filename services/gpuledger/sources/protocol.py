@@ -15,10 +15,14 @@ class ImportOptions:
     Args:
         cluster: The cluster they belong to; the source's own default when None.
         timezone: IANA zone of times without an offset; UTC when None.
+        host: The host they were taken on, where they do not name it.
+        at_s: When they were taken, or the host booted that counts from there, where they hold no time of day.
     """
 
     cluster: str | None = None
     timezone: str | None = None
+    host: str | None = None
+    at_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,26 @@
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.sources.clustercockpit import ClusterCockpit
+from gpuledger.sources.dcgm import Dcgm
+from gpuledger.sources.nvidia_smi_csv import NvidiaSmiCsv
+from gpuledger.sources.nvidia_smi_xml import NvidiaSmiXml
 from gpuledger.sources.openb import Openb
 from gpuledger.sources.philly import Philly
 from gpuledger.sources.protocol import Source
+from gpuledger.sources.xid_log import XidLog
 
-_SOURCES: dict[str, Source] = {source.name: source for source in (ClusterCockpit(), Openb(), Philly())}
+_SOURCES: dict[str, Source] = {
+    source.name: source
+    for source in (
+        ClusterCockpit(),
+        Dcgm(),
+        NvidiaSmiCsv(),
+        NvidiaSmiXml(),
+        Openb(),
+        Philly(),
+        XidLog(),
+    )
+}
 
 
 def source(name: str) -> Source:
