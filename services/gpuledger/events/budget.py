@@ -50,6 +50,7 @@ class XidTable(msgspec.Struct, frozen=True, kw_only=True):
         repeated: XID -> how often it must come for the device to be unhealthy.
         remap_failed: The state of a device whose rows could not be remapped.
         remap_pending: The state of a device that waits for a reset to remap rows.
+        lost: The state of a device that the driver cannot reach.
     """
 
     unhealthy: list[Positive]
@@ -58,6 +59,7 @@ class XidTable(msgspec.Struct, frozen=True, kw_only=True):
     repeated: dict[int, Repeated]
     remap_failed: Literal["healthy", "draining", "unhealthy"]
     remap_pending: Literal["healthy", "draining", "unhealthy"]
+    lost: Literal["healthy", "draining", "unhealthy"]
 
     def __post_init__(self) -> None:
         """Refuse a table that says two things of one XID."""

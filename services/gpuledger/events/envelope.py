@@ -73,7 +73,8 @@ def _number(text: str) -> Decimal:
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
 _wire_decoder = msgspec.json.Decoder(_Wire)
-_any_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=_number)
+_any_decoder = msgspec.json.Decoder(Any, float_hook=_number)
+_keys_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _data_decoders: dict[type[Fact], "msgspec.json.Decoder[Fact]"] = {}
 _named_decoders: dict[str, "msgspec.json.Decoder[Fact]"] = {}
 _known_keys: dict[type[Fact], frozenset[str]] = {}
@@ -142,8 +143,6 @@ def decode(value: bytes) -> Event:
             code="time-out-of-range",
             hint="correct the clock or the unit of the sender",
         )
-    known = _keys_of(fact)
-    extra = {key: item for key, item in raw.items() if key not in known}
     return Event(
         id=wire.id,
         source=wire.source,

@@ -8,7 +8,7 @@ from gpuledger.events.fields import Count, Instant, Name
 
 HostState = Literal["healthy", "unhealthy", "maintenance", "draining"]
 
-HealthKind = Literal["xid", "remap_pending", "remap_failed", "clean"]
+HealthKind = Literal["xid", "remap_pending", "remap_failed", "lost", "clean"]
 
 
 class HostFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,7 +58,8 @@ class HealthObserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         cluster: The cluster, which is also the book.
         host: The host's id within the cluster.
         kind: ``xid``: the driver reported an error; ``remap_pending``: rows wait for a reset to be remapped;
-            ``remap_failed``: rows could not be; ``clean``: a check found nothing wrong.
+            ``remap_failed``: rows could not be; ``lost``: the driver cannot reach the device; ``clean``: a check
+            found nothing wrong.
         gpu_uuid: The device, where it is known.
         pci: Its place, such as ``00000000:9B:00.0``: the second key, for logs that name no device.
         code: The XID.

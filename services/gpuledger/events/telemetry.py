@@ -30,6 +30,7 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         power_w: Mean power.
         energy_mj: Energy over the interval.
         xid: XID errors reported in the interval.
+        ecc_uncorrected: Memory errors of the interval that could not be corrected.
         gpus_milli: How much of a device it is, in milli-GPU: 1000 unless it is a slice.
     """
 
@@ -43,6 +44,7 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     power_w: Decimal | None = None
     energy_mj: Decimal | None = None
     xid: list[XidSeen] | None = None
+    ecc_uncorrected: Count | None = None
     gpus_milli: Slice | None = None
 
     def __post_init__(self) -> None:

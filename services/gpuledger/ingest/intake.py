@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events import budget
 from gpuledger.events.envelope import ORG_BOOK, Event, book_of, make
+from gpuledger.events.host import HealthObserved, HostFact
 from gpuledger.events.telemetry import Sampled
 from gpuledger.ingest import telemetry
 from gpuledger.kernel.accounts import lineage
@@ -17,6 +18,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
 from gpuledger.ledger import queries, ticking
 from gpuledger.ledger.append import append
+from gpuledger.ledger.health_states import state_changes
 from gpuledger.ledger.periods import open_periods
 
 ACCOUNT_SOURCE = "gpuledger/accounts"
@@ -93,6 +95,7 @@ class Intake:
                     appended = append(writer, book, batch, clock=self.clock, calendar=self._calendar(writer))
                     taken.accepted.update(appended.accepted)
                     taken.repeated += appended.repeated
+                    self._conclude(writer, book, batch)
                 if guard is not None:
                     guard(writer, last=index == len(work) - 1)
         if not work and guard is not None:
@@ -138,6 +141,12 @@ class Intake:
             if not done.repeated:
                 moved.add(cluster)
         return moved
+
+    def _conclude(self, writer: Writer, book: str, batch: Sequence[Event]) -> None:
+        """Journal what a batch means for the health of the hosts that it speaks of."""
+        hosts = {event.data.host for event in batch if isinstance(event.data, HostFact | HealthObserved)}
+        if hosts and (concluded := state_changes(writer, book, hosts)):
+            append(writer, book, concluded, clock=self.clock, calendar=self._calendar(writer))
 
     def _calendar(self, writer: Writer) -> Calendar:
         # Asked in every transaction: the organisation's zone may have been set since, by another process too.

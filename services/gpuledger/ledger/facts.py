@@ -41,14 +41,17 @@ def source_rank(source: str) -> int:
     return 1 if source.startswith("reconcile/") else 0
 
 
-def rank(known: Known) -> tuple[bool, int, int, bytes, bytes]:
+def rank(known: Known) -> tuple[bool, int, int, int, bytes, bytes]:
     """Return the sort key of contradictory facts; the largest counts. A measured time beats an estimate.
+
+    Of conclusions the one that is based on more counts.
 
     The digest decides last, between facts that say the same of different people: keys of users are
     random, so it must not decide what an amount depends on.
     """
     measured = not getattr(known.data, "estimated", False)
-    return (measured, source_rank(known.source), known.at_s, _content(known.data), known.digest)
+    basis = getattr(known.data, "basis", None) or 0
+    return (measured, source_rank(known.source), basis, known.at_s, _content(known.data), known.digest)
 
 
 def _content(data: Fact) -> bytes:

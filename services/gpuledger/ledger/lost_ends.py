@@ -261,7 +261,7 @@ def _resized(start: Claim, signs: Iterable[Known]) -> Claim:
     return Claim(start.workload, start.run, fact.at_s, data.gpus_milli, hosts, frozenset())
 
 
-def _by_time(fact: Known) -> tuple[int, tuple[bool, int, int, bytes, bytes]]:
+def _by_time(fact: Known) -> tuple[int, tuple[bool, int, int, int, bytes, bytes]]:
     return fact.at_s, rank(fact)
 
 

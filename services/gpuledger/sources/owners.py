@@ -8,6 +8,11 @@ def slurm_run(job: str) -> str:
     return f"{job}/{RUN}"
 
 
+def pod_uid_run(uid: str) -> str:
+    """Return ``workload/run`` of a pod that a sampler knows by its UID."""
+    return f"{uid}/{RUN}"
+
+
 def pod_run(namespace: str, pod: str) -> str:
     """Return ``workload/run`` of a pod that a sampler knows by its name."""
     return f"{namespace}/{pod}/{RUN}"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpuledger.database.engine import make_engine, writing
 from gpuledger.events.envelope import Event, decode, make
 from gpuledger.events.telemetry import GpuSample, Sampled
-from gpuledger.ingest.telemetry import BUCKET_S, _parts, check, count
+from gpuledger.ingest.telemetry import BUCKET_S, _sum_up, check, count
 from gpuledger.kernel.errors import BadRecord
 
 Buckets = dict[tuple[Any, ...], tuple[int, int]]
@@ -130,12 +130,11 @@ def test_splitting_an_interval_into_samples_changes_no_bucket(
 
 
 def summed(*events: Event) -> Buckets:
-    sums: Buckets = {}
+    sums: dict[tuple[int, str, str, str, str], list[int]] = {}
     for event in events:
-        for key, sampled_ms, used in _parts(event):
-            before = sums.get(key, (0, 0))
-            sums[key] = (before[0] + sampled_ms, before[1] + used)
-    return sums
+        assert isinstance(event.data, Sampled)
+        _sum_up(event.data, event.at_s, sums)
+    return {key: (sampled_ms, used) for key, (sampled_ms, used) in sums.items()}
 
 
 @pytest.mark.parametrize("value", ["9223372036854775794", "-1", "100.0001", "2147483632"])
