@@ -1,5 +1,6 @@
 """Measured use of GPUs: one message per host and sampling interval."""
 
+import operator
 from decimal import Decimal
 from typing import Annotated
 
@@ -49,8 +50,7 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         """Refuse what is no number; a sentinel must not enter an average."""
-        for field in _MEASURES:
-            value = getattr(self, field)
+        for field, value in zip(_MEASURES, _measures(self), strict=True):
             if value is not None and not is_storable(value):
                 raise ValueError(f"{field} is not a finite number of a sane size")
 
@@ -64,6 +64,7 @@ _MEASURES = (
     "power_w",
     "energy_mj",
 )
+_measures = operator.attrgetter(*_MEASURES)
 
 
 class Sampled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

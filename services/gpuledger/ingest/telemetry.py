@@ -1,6 +1,7 @@
 """Samples -> five-minute buckets per (GPU, run, rung): additive, and each sample counted once."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from gpuledger.database.engine import Reader, Writer
@@ -14,6 +15,7 @@ from gpuledger.ledger.sealing import BUCKET_S
 
 RUNGS = ("gpu_util", "gr_engine_active", "sm_active", "tensor_active")
 PPM_PER_PERCENT = 10_000
+_rungs: Callable[[GpuSample], tuple[Decimal | None, ...]] = operator.attrgetter(*RUNGS)
 INTERVAL_MAX_S = 366 * 86_400
 
 Bucket = tuple[int, str, str, str, str]
@@ -32,8 +34,7 @@ def check(fact: Sampled) -> None:
     if fact.interval_s > INTERVAL_MAX_S:
         raise BadRecord(f"interval_s: {fact.interval_s} is longer than a year", code="bad-interval")
     for gpu in fact.gpus:
-        for rung in RUNGS:
-            value: Decimal | None = getattr(gpu, rung)
+        for rung, value in zip(RUNGS, _rungs(gpu), strict=True):
             if value is not None and not 0 <= value <= 100:  # noqa: PLR2004 - percent
                 raise BadRecord(
                     f"gpus[{gpu.uuid}].{rung}: {value} is not a percentage",
@@ -86,8 +87,7 @@ def _sum_up(fact: Sampled, at_s: int, sums: dict[Bucket, list[int]]) -> None:
     for gpu in fact.gpus:
         workload, run = _run(gpu)
         milli = gpu.gpus_milli or GPU_MILLI
-        for rung in RUNGS:
-            percent: Decimal | None = getattr(gpu, rung)
+        for rung, percent in zip(RUNGS, _rungs(gpu), strict=True):
             if percent is None:
                 continue
             ppm = int((percent * PPM_PER_PERCENT).to_integral_value())

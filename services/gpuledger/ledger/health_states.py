@@ -47,13 +47,13 @@ def observations(
     """Return what was observed of a cluster's devices, or of those of some hosts."""
     rows = driver(connection).execute(
         "SELECT extract(epoch FROM effective_at)::bigint, body::text FROM ledger.journal WHERE book = %s"
-        " AND workload IS NULL AND type = 'host.health_observed'"
+        " AND workload IS NULL AND type = 'health.observed'"
         " AND (%s::text[] IS NULL OR body->>'host' = ANY(%s))",
         (cluster, _listed(hosts), _listed(hosts)),
     )
     found = []
     for at_s, body in rows:
-        said = decode_data("host.health_observed", body)
+        said = decode_data("health.observed", body)
         assert isinstance(said, events.HealthObserved)  # noqa: S101 - the query selected the type
         found.append(Observation(at_s, said))
     return found
