@@ -95,6 +95,7 @@ class _Said(NamedTuple):
     state: events.HostState
     reason: str
     devices: tuple[str, ...]
+    evidence_s: int | None
     noticed_s: int
 
 
@@ -109,28 +110,31 @@ def _missing(wanted: Sequence[Change], facts: Sequence[HostFact], basis: int) ->
         if installed is None or isinstance(installed.data, events.Retired):
             continue  # nothing is installed there, as far as is known; once it is, this is asked again
         change = next((c for c in reversed(wanted) if c.at_s <= at_s), Change(at_s, "healthy", "", (), at_s))
-        said = _conclusion(change, installed.data)
+        said = _conclusion(change, at_s, installed.data)
         before = counting.get(at_s)
-        if before is not None and _same(before.data, at_s, said):
-            continue
-        if before is not None and (before.data.basis or 0) >= basis:
-            basis = (before.data.basis or 0) + 1  # the table was changed, not what was observed
-        yield _event(at_s, said, installed.data, basis)
+        if before is None:
+            yield _event(at_s, said, installed.data, basis)
+        elif _read(before.data, at_s) != said:
+            # Of what was said before it is taken back also where the table was changed, and not what was observed.
+            yield _event(at_s, said, installed.data, max(basis, (before.data.basis or 0) + 1))
 
 
-def _conclusion(change: Change, others: events.HostFact) -> _Said:
+def _conclusion(change: Change, at_s: int, others: events.HostFact) -> _Said:
     if change.state == "healthy":
-        return _Said(others.state or "healthy", others.reason or "clean", (), change.at_s)
-    return _Said(change.state, change.reason, change.devices, max(change.noticed_s, change.at_s))
+        return _Said(others.state or "healthy", others.reason or "clean", (), None, at_s)
+    return _Said(change.state, change.reason, change.devices, change.at_s, max(change.noticed_s, at_s))
 
 
-def _same(data: events.HostFact, at_s: int, said: _Said) -> bool:
+def _read(data: events.HostFact, at_s: int) -> _Said:
+    """Return what a conclusion said."""
+    evidence_s = None if data.evidence_at is None else seconds(data.evidence_at)
     noticed_s = at_s if data.noticed_at is None else seconds(data.noticed_at)
-    return _Said(data.state or "healthy", data.reason or "", tuple(data.gpu_uuids or ()), noticed_s) == said
+    return _Said(
+        data.state or "healthy", data.reason or "", tuple(data.gpu_uuids or ()), evidence_s, noticed_s
+    )
 
 
 def _event(at_s: int, said: _Said, installed: events.HostFact, basis: int) -> Event:
-    is_trouble = bool(said.devices)
     fact = events.StateChanged(
         cluster=installed.cluster,
         host=installed.host,
@@ -139,7 +143,7 @@ def _event(at_s: int, said: _Said, installed: events.HostFact, basis: int) -> Ev
         gpu_uuids=list(said.devices) or None,
         state=said.state,
         reason=said.reason,
-        evidence_at=instant(at_s) if is_trouble else None,
+        evidence_at=None if said.evidence_s is None else instant(said.evidence_s),
         noticed_at=instant(said.noticed_s) if said.noticed_s > at_s else None,
         basis=basis,
     )

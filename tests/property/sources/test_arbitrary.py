@@ -27,7 +27,7 @@ HEADERS = {
         "sn,cpu_milli,memory_mib,gpu,model",
     ],
 }
-KINDS = [(name, header) for name in names() for header in HEADERS[name]]
+KINDS = [(name, header) for name, headers in HEADERS.items() for header in headers]
 
 cells = st.one_of(
     st.sampled_from(

@@ -28,9 +28,16 @@ def test_a_value_is_read_with_and_without_its_unit(cell: str, unit: str, value: 
 
 @pytest.mark.parametrize(
     "cell",
-    [None, "", "N/A", "[N/A]", "[Not Supported]", "Insufficient Permissions", "Requested functionality has been deprecated",
-     "[Requested functionality has been deprecated]"],
-)  # fmt: skip
+    [
+        None,
+        "",
+        "N/A",
+        "[N/A]",
+        "[Not Supported]",
+        "Insufficient Permissions",
+        "[Requested functionality has been deprecated]",
+    ],
+)
 def test_what_is_not_measured_is_missing_without_a_remark(cell: str | None) -> None:
     oddities: list[Odd] = []
     assert number("f", cell, "%", oddities) is None
