@@ -185,17 +185,18 @@ class Sampler:
             self._put(id_, measured.start_s, measured.end_s, fact)
 
     def _beat(self, at_s: int) -> None:
-        """Say that the agent lives, and what it lost; at once when there is a loss to tell."""
+        """Say that the agent lives, and what it lost; at once when there is a loss to tell and the broker takes it.
+
+        While it does not, each further message would push out an older one that is worth more.
+        """
         lost = self._parts.spool.lost()
         is_due = self._beat_s is None or not 0 <= at_s - self._beat_s < self._config.heartbeat_s
-        if lost is None and not is_due:
+        if not is_due and (lost is None or not self._parts.spool.is_empty()):
             return
         self._beat_s = at_s
         gaps = [] if lost is None else [_gap(lost)]
         fact = Heartbeat(cluster=self._config.cluster, host=self._config.host, gaps=gaps or None)
         self._put(f"{self._config.host}/alive/{at_s}", at_s, at_s, fact, lost)
-        if lost is not None:
-            self._parts.spool.told(lost)
 
     def _put(self, id_: str, start_s: int, end_s: int, fact: Fact, told: Lost | None = None) -> None:
         value = encode(id=id_, source=self._source, at_s=start_s, data=fact)
@@ -207,7 +208,8 @@ class Sampler:
                 key=key_of(fact),
                 value=value.decode(),
                 if_lost=own if told is None else told + own,
-            )
+            ),
+            told,
         )
 
 

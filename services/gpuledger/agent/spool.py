@@ -69,10 +69,17 @@ class Spool:
         self._next = max(self._sizes, default=0) + 1
         self._lost = self._told_before()
 
-    def put(self, message: Spooled) -> None:
-        """Keep a message until it is published; the oldest go when there is no room."""
+    def put(self, message: Spooled, tells: Lost | None = None) -> None:
+        """Keep a message until it is published; the oldest go when there is no room.
+
+        Args:
+            message: The message.
+            tells: The loss that it tells of, which is forgiven thereby, unless it has grown meanwhile.
+        """
         data = msgspec.json.encode(message)
         with self._lock:
+            if tells is not None and self._lost == tells:
+                self._lost = None
             while self._sizes and sum(self._sizes.values()) + len(data) > self._limit_bytes:
                 self._drop(min(self._sizes))
             try:
@@ -82,6 +89,10 @@ class Spool:
                 return
             self._sizes[self._next] = len(data)
             self._next += 1
+            if (
+                tells is not None and self._lost is None
+            ):  # after the message is safe: told twice beats told never
+                (self._folder / _GAP).unlink(missing_ok=True)
 
     def waiting(self, most: int) -> list[tuple[int, Spooled]]:
         """Return the oldest messages, each with its number."""
@@ -99,17 +110,15 @@ class Spool:
             for number in numbers:
                 self._forget(number)
 
+    def is_empty(self) -> bool:
+        """Say whether nothing waits."""
+        with self._lock:
+            return not self._sizes
+
     def lost(self) -> Lost | None:
         """Return what went and was not told yet."""
         with self._lock:
             return self._lost
-
-    def told(self, lost: Lost) -> None:
-        """Forget a loss that a message in the spool tells of by now; what went since then is told next time."""
-        with self._lock:
-            if self._lost == lost:
-                self._lost = None
-                (self._folder / _GAP).unlink(missing_ok=True)
 
     def _told_before(self) -> Lost | None:
         try:
