@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
@@ -96,6 +97,29 @@ def test_what_was_not_measured_is_unknown_and_makes_no_bucket(engine: sa.Engine)
 def test_a_gpu_that_nobody_held_is_counted_to_nobody(engine: sa.Engine) -> None:
     counted(engine, sampled(0, 60, gpu(run=None), gpu(uuid="GPU-2", run="a/b/r7")))
     assert {key[1:4] for key in buckets(engine)} == {("GPU-1", "", ""), ("GPU-2", "a/b", "r7")}
+
+
+def test_a_slice_counts_as_the_part_of_a_device_that_it_is(engine: sa.Engine) -> None:
+    fact = Sampled(
+        cluster="alpha",
+        host="h1",
+        interval_s=60,
+        gpus=[GpuSample(uuid="GPU-1/7", gr_engine_active=Decimal(50), gpus_milli=142)],
+    )
+    counted(engine, make(id="slice", source="dcgm/alpha", at_s=0, data=fact)[0])
+    assert list(buckets(engine).values()) == [(142 * 60, 142 * 60 * 500_000)]
+
+
+def test_two_workers_share_a_stream_and_count_each_sample_once(engine: sa.Engine) -> None:
+    events = [sampled(60 * n, 60, gpu(str(n)), gpu("1", uuid="GPU-2"), id=str(n)) for n in range(20)]
+
+    def work(mine: list[Event]) -> int:
+        return sum(len(counted(engine, *mine[start : start + 3])) for start in range(0, len(mine), 3))
+
+    with ThreadPoolExecutor(2) as pool:
+        fresh = list(pool.map(work, (events[:14], events[6:])))
+    assert sum(fresh) == 20
+    assert buckets(engine) == summed(*events)
 
 
 def test_a_transaction_that_fails_counts_nothing(engine: sa.Engine) -> None:
