@@ -51,7 +51,7 @@ def test_a_kernel_log_makes_a_host_unhealthy_and_a_table_says_otherwise(
     ledger: Ledger, repository: Path, tmp_path: Path
 ) -> None:
     inventory = tmp_path / "inventory.yaml"
-    inventory.write_text("clusters: {west: {hosts: {n1: {gpus: 8, model: h100}}}}")
+    inventory.write_text("clusters: {west: {hosts: [{name: n1, gpus: 8, model: h100}]}}")
     ledger.done("inventory", "apply", inventory, "--from", "2025-02-01", "--yes")
     log = repository / "tests/fixtures/sources/telemetry/gpud-xid/dmesg-with-xid-119.log"
     imported = ledger.done("import", "xid-log", log, "--cluster", "west", "--host", "n1", "--tz", "UTC")
@@ -67,9 +67,8 @@ def test_a_kernel_log_makes_a_host_unhealthy_and_a_table_says_otherwise(
     assert "~ xid      119  unhealthy -> application" in done["changes"]
     assert ledger("policy-data", "apply", table, "--from", "2025-01-01", "--yes").out == "nothing to change\n"
     assert ledger.rows(now) == [("healthy",)]
-    before, after = (
-        ledger.done("policy-data", "list", "--at", day)["xid_table"] for day in ("2024-12-31", "2025-01-01")
-    )
+    listed = (ledger.done("policy-data", "list", "--at", day) for day in ("2024-12-31", "2025-01-01"))
+    before, after = (document["xid_table"] for document in listed)
     assert 119 in before["unhealthy"]
     assert after["application"] == [119]
     people = ledger("policy-data", "list", "--at", "2025-01-01").out
