@@ -4,6 +4,7 @@ import typer
 
 from gpuledger.cli import (
     admission,
+    agent,
     budgets,
     closes,
     database,
@@ -65,4 +66,5 @@ app.add_typer(dead_letters.app, name="dlq")
 app.add_typer(incidents.app, name="incident")
 app.add_typer(users.app, name="user")
 app.command("serve")(running.serve)
+app.add_typer(agent.app, name="agent")
 app.add_typer(database.app, name="db")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuledger.cli.failure import PROBLEMS
-from gpuledger.cli.options import Json
+from gpuledger.cli.options import Json, moment
 from gpuledger.cli.output import Advance, note, print_json, progress
 
 if TYPE_CHECKING:
@@ -27,6 +27,15 @@ def import_(
     tz: Annotated[
         str | None, typer.Option("--tz", help="Zone of times without an offset; UTC unless given.")
     ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="The host, where the records do not name it.")
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at", help="When they were taken, or the host booted, where they hold no time of day."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Read foreign records into the ledger. Importing again changes nothing; bad rows never stop the rest."""
@@ -43,7 +52,8 @@ def import_(
     reader = find_source(source)
     reader.size(path)  # a missing file is refused before any database starts
     config = settings.load()
-    options = ImportOptions(cluster=cluster, timezone=tz)
+    at_s = moment(at, "--at", config.calendar)
+    options = ImportOptions(cluster=cluster, timezone=tz, host=host, at_s=at_s)
     with open_database(config) as engine:
         intake = Intake(engine, SystemClock(), config.calendar)
         try:

@@ -10,7 +10,7 @@ from gpuledger.cli.asking import agreed, who
 from gpuledger.cli.options import From, Json, Yes, moment_or_now
 from gpuledger.cli.output import note, print_json, print_table
 
-app = typer.Typer(help="Policy data: the rate card, with versions.", no_args_is_help=True)
+app = typer.Typer(help="Policy data: the rate card and the XID table, with versions.", no_args_is_help=True)
 
 
 @app.command("apply")
@@ -47,7 +47,7 @@ def apply(
         if not dry_run and agreed(len(changes), yes=yes):
             if changes:
                 with writing(engine) as writer:
-                    policies.set_weights(writer, file.rate_card, at_s, who(), clock=clock, calendar=calendar)
+                    policy_file.put(writer, file, at_s, who(), clock=clock, calendar=calendar)
             # Also without a change: an earlier call may have been killed between two books.
             for cluster in clusters:
                 with writing(engine) as writer:
@@ -62,11 +62,15 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """Print the policy data in force at a moment, and its versions."""
+    import msgspec
+
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
+    from gpuledger.ingest import policy_file
     from gpuledger.kernel.clock import instant, iso
-    from gpuledger.ledger import queries
+    from gpuledger.ledger import health_states, queries
+    from gpuledger.ledger.health import XID_TABLE
     from gpuledger.ledger.identity import names_of
     from gpuledger.ledger.rates import RATE_CARD
 
@@ -74,7 +78,8 @@ def list_(
     with open_database(config) as engine, reading(engine) as reader:
         calendar = queries.calendar(reader, config.calendar)
         at_s = moment_or_now(at, "--at", calendar)
-        card, versions = queries.rate_card(reader), queries.policy_versions(reader, RATE_CARD)
+        card, table = queries.rate_card(reader), health_states.tables(reader).at(at_s)
+        versions = [v for policy in (RATE_CARD, XID_TABLE) for v in queries.policy_versions(reader, policy)]
         names = names_of(reader, [version.by for _, _, version in versions])
     in_force = {model: card.weight(model, at_s) for model in sorted(card.steps)}
     if as_json:
@@ -82,11 +87,13 @@ def list_(
             "at": iso(instant(at_s)),
             "organisation": {"timezone": calendar.timezone, "period": "month"},
             "rate_card": in_force,
+            "xid_table": msgspec.to_builtins(table),
             "versions": [
                 {
                     "policy": v.policy,
                     "from": iso(instant(from_s)),
-                    "weights": v.weights,
+                    **({"weights": v.weights} if v.policy == RATE_CARD else {}),
+                    **({"xid_table": msgspec.to_builtins(v.xid_table)} if v.policy == XID_TABLE else {}),
                     "by": names.get(v.by, v.by),
                 }
                 for _, from_s, v in versions
@@ -100,6 +107,12 @@ def list_(
         list(in_force.items()),
         title=f"rate card at {iso(instant(at_s))}",
     )
+    print_table(
+        ["XID", "meaning"],
+        list(policy_file.meanings(table).items()),
+        title=f"XID table at {iso(instant(at_s))}",
+    )
     for _, from_s, version in versions:
         weights = ", ".join(f"{model} {weight}" for model, weight in (version.weights or {}).items())
-        print(f"from {iso(instant(from_s))} by {names.get(version.by, version.by)}: {weights}")
+        what = weights or "an XID table"
+        print(f"from {iso(instant(from_s))} by {names.get(version.by, version.by)}: {what}")

@@ -35,19 +35,60 @@ class AccountCreated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     reason: str | None = None
 
 
-_POLICY_KEYS = {"organisation": ("timezone", "period"), "rate_card": ("weights",), "mapping": ("rules",)}
+_POLICY_KEYS = {
+    "organisation": ("timezone", "period"),
+    "rate_card": ("weights",),
+    "mapping": ("rules",),
+    "xid_table": ("xid_table",),
+}
+
+
+class Repeated(msgspec.Struct, frozen=True, kw_only=True):
+    """An XID that means trouble when it comes often: so many times within so many seconds."""
+
+    times: Positive
+    within_s: Positive
+
+
+class XidTable(msgspec.Struct, frozen=True, kw_only=True):
+    """What observations of a device's health mean; an XID that is in no list means nothing.
+
+    Args:
+        unhealthy: XIDs after which the device cannot be used.
+        draining: XIDs after which it must be reset once its runs are over.
+        application: XIDs that a program causes; they say nothing about the device.
+        repeated: XID -> how often it must come for the device to be unhealthy.
+        remap_failed: The state of a device whose rows could not be remapped.
+        remap_pending: The state of a device that waits for a reset to remap rows.
+        lost: The state of a device that the driver cannot reach.
+    """
+
+    unhealthy: list[Positive]
+    draining: list[Positive]
+    application: list[Positive]
+    repeated: dict[int, Repeated]
+    remap_failed: Literal["healthy", "draining", "unhealthy"]
+    remap_pending: Literal["healthy", "draining", "unhealthy"]
+    lost: Literal["healthy", "draining", "unhealthy"]
+
+    def __post_init__(self) -> None:
+        """Refuse a table that says two things of one XID."""
+        codes = [*self.unhealthy, *self.draining, *self.application, *self.repeated]
+        if twice := sorted({code for code in codes if codes.count(code) > 1}):
+            raise ValueError(f"XID {', '.join(map(str, twice))} stands twice")
 
 
 class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A version of policy data is in force from the event's time on (law 12).
 
     Args:
-        policy: ``organisation`` (zone and period length), ``rate_card`` (weights) or ``mapping`` (rules).
+        policy: ``organisation`` (zone and period length), ``rate_card`` (weights), ``mapping`` or ``xid_table``.
         timezone: IANA zone in which days and periods are cut.
         period: Length of a budget period.
         weights: GPU model -> weight in per mille; models that are left out keep theirs.
         rules: The whole mapping: of its rules the first that matches says what a workload means.
         supersedes: The row of ``~org`` whose mapping was in force at that time before.
+        xid_table: The whole table; nothing of an earlier one stays.
         by: Who set it.
         reason: Why.
     """
@@ -58,6 +99,7 @@ class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     weights: dict[Name, Count] | None = None
     rules: list[MappingRule] | None = None
     supersedes: Positive | None = None
+    xid_table: XidTable | None = None
     by: str | None = None
     reason: str | None = None
 

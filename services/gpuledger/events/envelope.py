@@ -73,7 +73,8 @@ def _number(text: str) -> Decimal:
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
 _wire_decoder = msgspec.json.Decoder(_Wire)
-_any_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=_number)
+_any_decoder = msgspec.json.Decoder(Any, float_hook=_number)
+_keys_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _data_decoders: dict[type[Fact], "msgspec.json.Decoder[Fact]"] = {}
 _named_decoders: dict[str, "msgspec.json.Decoder[Fact]"] = {}
 _known_keys: dict[type[Fact], frozenset[str]] = {}
@@ -87,7 +88,7 @@ def make(*, id: str, source: str, at_s: int, data: Fact) -> tuple[Event, bytes]:
         BadRecord: When a string holds U+0000, which no row of the ledger could ever be read with.
     """
     value = encode(id=id, source=source, at_s=at_s, data=data)
-    if b"\\u0000" in value and _NULL.search(value):
+    if _holds_null(value):
         raise BadRecord("a string holds the character U+0000", code="null-character", hint="take it out")
     return Event(id=id, source=source, at_s=at_s, data=data, digest=hashlib.sha256(value).digest()), value
 
@@ -122,7 +123,7 @@ def decode(value: bytes) -> Event:
             code="not-an-event",
             hint="publish CloudEvents 1.0 in structured JSON mode",
         ) from error
-    if _NULL.search(value):
+    if _holds_null(value):
         raise BadRecord("a string holds the character U+0000", code="null-character", hint="take it out")
     if wire.specversion != "1.0":
         raise BadRecord(
@@ -136,7 +137,7 @@ def decode(value: bytes) -> Event:
     try:
         said = lift(name, version, bytes(wire.data))
         data = _data_decoder(fact).decode(said)
-        raw = _any_decoder.decode(said)
+        extra = _extra(said, _keys_of(fact))
     except _UNREADABLE as error:
         raise BadRecord(
             f"data of {wire.type}: {error}",
@@ -150,8 +151,6 @@ def decode(value: bytes) -> Event:
             code="time-out-of-range",
             hint="correct the clock or the unit of the sender",
         )
-    known = _keys_of(fact)
-    extra = {key: item for key, item in raw.items() if key not in known}
     return Event(
         id=wire.id,
         source=wire.source,
@@ -264,6 +263,18 @@ def _type(written: str) -> tuple[str, int, type[Fact]]:
             hint="see docs/events.md for the types this version reads",
         )
     return found["name"], int(found["version"]), fact
+
+
+def _holds_null(value: bytes) -> bool:
+    return b"\\u0000" in value and _NULL.search(value) is not None
+
+
+def _extra(data: bytes | str, known: frozenset[str]) -> dict[str, Any]:
+    """Return what stands under keys that are not known; what is known is not read twice."""
+    found = _keys_decoder.decode(data)
+    if known.issuperset(found):
+        return {}
+    return {key: _any_decoder.decode(item) for key, item in found.items() if key not in known}
 
 
 def _data_decoder(fact: type[Fact]) -> "msgspec.json.Decoder[Fact]":

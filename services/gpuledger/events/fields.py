@@ -35,5 +35,8 @@ _MAGNITUDE = 30
 
 def is_storable(number: Decimal) -> bool:
     """Say whether a measured number is finite and of a size that every store takes."""
+    text = str(number)
+    if len(text) <= _MAGNITUDE and "E" not in text and number.is_finite():
+        return True  # as almost every number is written; taking it apart costs twice as much
     exponent = number.as_tuple().exponent
     return isinstance(exponent, int) and exponent >= -_MAGNITUDE and number.adjusted() <= _MAGNITUDE

@@ -8,6 +8,8 @@ from gpuledger.events.fields import Count, Instant, Name
 
 HostState = Literal["healthy", "unhealthy", "maintenance", "draining"]
 
+HealthKind = Literal["xid", "remap_pending", "remap_failed", "lost", "clean"]
+
 
 class HostFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What every fact about a host names.
@@ -21,6 +23,8 @@ class HostFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         state: Its health, where the fact speaks of it.
         reason: Why, as a short code.
         evidence_at: When the evidence was first seen.
+        noticed_at: When it was understood, where that was later: the difference is the detection lag.
+        basis: How many observations it follows from; of two facts for one instant the one with more counts.
     """
 
     cluster: Name
@@ -31,6 +35,8 @@ class HostFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: HostState | None = None
     reason: str | None = None
     evidence_at: Instant | None = None
+    noticed_at: Instant | None = None
+    basis: Count | None = None
 
 
 class Registered(HostFact, frozen=True, kw_only=True, omit_defaults=True):
@@ -43,3 +49,32 @@ class StateChanged(HostFact, frozen=True, kw_only=True, omit_defaults=True):
 
 class Retired(HostFact, frozen=True, kw_only=True, omit_defaults=True):
     """The host is no longer installed."""
+
+
+class HealthObserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that tells of a device's health was seen. What it means is policy data, and may change.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        host: The host's id within the cluster.
+        kind: ``xid``: the driver reported an error; ``remap_pending``: rows wait for a reset to be remapped;
+            ``remap_failed``: rows could not be; ``lost``: the driver cannot reach the device; ``clean``: a check
+            found nothing wrong.
+        gpu_uuid: The device, where it is known.
+        pci: Its place, such as ``00000000:9B:00.0``: the second key, for logs that name no device.
+        code: The XID.
+    """
+
+    cluster: Name
+    host: Name
+    kind: HealthKind
+    gpu_uuid: Name | None = None
+    pci: Name | None = None
+    code: Count | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an error without its code, and trouble of no device; a whole host may be clean."""
+        if (self.kind == "xid") != (self.code is not None):
+            raise ValueError("code stands with kind xid, and with no other")
+        if self.kind != "clean" and self.gpu_uuid is None and self.pci is None:
+            raise ValueError("neither gpu_uuid nor pci says which device")

@@ -1,5 +1,7 @@
 """Measured use of GPUs: one message per host and sampling interval."""
 
+import operator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated
 
@@ -12,6 +14,9 @@ RUNGS = ("gpu_util", "gr_engine_active", "sm_active", "tensor_active")
 """The rungs of the utilisation ladder, from liveness up; each is a percentage."""
 
 INTERVAL_MAX_S = 366 * 86_400
+
+Slice = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+"""A part of one device, in milli-GPU."""
 
 
 class XidSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +38,8 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         power_w: Mean power.
         energy_mj: Energy over the interval.
         xid: XID errors reported in the interval.
+        ecc_uncorrected: Memory errors of the interval that could not be corrected.
+        gpus_milli: How much of a device it is, in milli-GPU: 1000 unless it is a slice.
     """
 
     uuid: str
@@ -45,11 +52,12 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     power_w: Decimal | None = None
     energy_mj: Decimal | None = None
     xid: list[XidSeen] | None = None
+    ecc_uncorrected: Count | None = None
+    gpus_milli: Slice | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no number; a sentinel must not enter an average."""
-        for field in _MEASURES:
-            value = getattr(self, field)
+        for field, value in zip(_MEASURES, _measures(self), strict=True):
             if value is not None and not is_storable(value):
                 raise ValueError(f"{field} is not a finite number of a sane size")
 
@@ -63,6 +71,7 @@ _MEASURES = (
     "power_w",
     "energy_mj",
 )
+_measures = operator.attrgetter(*_MEASURES)
 
 
 class Sampled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -72,6 +81,10 @@ class Sampled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     host: Name
     interval_s: Positive
     gpus: list[GpuSample]
+
+
+rungs_of: "Callable[[GpuSample], tuple[Decimal | None, ...]]" = operator.attrgetter(*RUNGS)
+"""Returns what was measured of each of RUNGS."""
 
 
 def check(fact: Sampled) -> None:
@@ -87,8 +100,7 @@ def check(fact: Sampled) -> None:
             hint="send one sample an interval; intervals are seconds",
         )
     for gpu in fact.gpus:
-        for rung in RUNGS:
-            value: Decimal | None = getattr(gpu, rung)
+        for rung, value in zip(RUNGS, rungs_of(gpu), strict=True):
             if value is not None and not 0 <= value <= 100:  # noqa: PLR2004 - percent
                 raise BadRecord(
                     f"gpus[{gpu.uuid}].{rung}: {value} is not a percentage",

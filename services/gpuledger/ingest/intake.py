@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events import budget
 from gpuledger.events.envelope import ORG_BOOK, Event, book_of, make
+from gpuledger.events.host import HealthObserved, HostFact
 from gpuledger.events.telemetry import Sampled
 from gpuledger.events.workload import WorkloadFact
 from gpuledger.ingest import telemetry
@@ -18,6 +19,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
 from gpuledger.ledger import queries, remapping, ticking
 from gpuledger.ledger.append import append
+from gpuledger.ledger.health_states import state_changes
 from gpuledger.ledger.mapping import Rules
 from gpuledger.ledger.periods import open_periods
 
@@ -99,6 +101,7 @@ class Intake:
                     taken.accepted.update(appended.accepted)
                     taken.repeated += appended.repeated
                     led_to |= appended.accounts
+                    self._conclude(writer, book, batch)
                 if guard is not None:
                     guard(writer, last=index == len(work) - 1)
         self.ensure_accounts(led_to)
@@ -145,6 +148,12 @@ class Intake:
             if not done.repeated:
                 moved.add(cluster)
         return moved
+
+    def _conclude(self, writer: Writer, book: str, batch: Sequence[Event]) -> None:
+        """Journal what a batch means for the health of the hosts that it speaks of."""
+        hosts = {event.data.host for event in batch if isinstance(event.data, HostFact | HealthObserved)}
+        if hosts and (concluded := state_changes(writer, book, hosts)):
+            append(writer, book, concluded, clock=self.clock, calendar=self._calendar(writer))
 
     def _calendar(self, writer: Writer) -> Calendar:
         # Asked in every transaction: the organisation's zone may have been set since, by another process too.

@@ -1,11 +1,10 @@
 """Samples -> five-minute buckets per (GPU, run, rung): additive, and each sample counted once."""
 
-from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.envelope import Event, book_of
-from gpuledger.events.telemetry import RUNGS, GpuSample, Sampled
+from gpuledger.events.telemetry import RUNGS, GpuSample, Sampled, rungs_of
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
 from gpuledger.ledger.copying import driver
@@ -15,6 +14,9 @@ PPM_PER_PERCENT = 10_000
 
 Bucket = tuple[int, str, str, str, str]
 """Start second, GPU, workload, run, rung."""
+
+Identity = tuple[str, str]
+"""Source and id of an event."""
 
 
 def counted(reader: Reader, events: Sequence[Event]) -> set[tuple[str, str]]:
@@ -28,44 +30,61 @@ def counted(reader: Reader, events: Sequence[Event]) -> set[tuple[str, str]]:
 
 def count(writer: Writer, book: str, events: Sequence[Event]) -> list[tuple[str, str]]:
     """Add the samples that were not counted before to their buckets; return their (source, id)."""
-    connection = driver(writer)
-    fresh = []
+    first: dict[Identity, Event] = {}
     for event in events:
-        row = connection.execute(
-            "INSERT INTO telemetry.samples (book, source, event_id) VALUES (%s, %s, %s)"
-            " ON CONFLICT DO NOTHING RETURNING 1",
-            (book, event.source, event.id),
-        ).fetchone()
-        if row is not None:
-            fresh.append(event)
-    sums: dict[Bucket, tuple[int, int]] = {}
-    for event in fresh:
-        for bucket, sampled, used in _parts(event):
-            before = sums.get(bucket, (0, 0))
-            sums[bucket] = (before[0] + sampled, before[1] + used)
+        first.setdefault((event.source, event.id), event)
+    fresh = _remember(writer, book, list(first))
+    sums: dict[Bucket, list[int]] = {}
+    for identity in fresh:
+        event = first[identity]
+        assert isinstance(event.data, Sampled)  # noqa: S101 - the caller routed by type
+        _sum_up(event.data, event.at_s, sums)
     if sums:
         _add(writer, book, sums)
-    return [(event.source, event.id) for event in fresh]
+    return fresh
 
 
-def _parts(event: Event) -> Iterator[tuple[Bucket, int, int]]:
-    fact = event.data
-    assert isinstance(fact, Sampled)  # noqa: S101 - the caller routed by type
-    end_s = event.at_s + fact.interval_s
+def _remember(writer: Writer, book: str, identities: Sequence[Identity]) -> list[Identity]:
+    """Keep which samples are counted from now on; return those that were not before, in order."""
+    sources, ids = [source for source, _ in identities], [id_ for _, id_ in identities]
+    rows = driver(writer).execute(
+        "INSERT INTO telemetry.samples (book, source, event_id)"
+        " SELECT %s, source, id FROM unnest(%s::text[], %s::text[]) AS seen (source, id) ORDER BY source, id"
+        " ON CONFLICT DO NOTHING RETURNING source, event_id",
+        (book, sources, ids),
+    )
+    inserted = set(rows.fetchall())
+    return [identity for identity in identities if identity in inserted]
+
+
+def _sum_up(fact: Sampled, at_s: int, sums: dict[Bucket, list[int]]) -> None:
+    """Add a message to the sums of its buckets: sampled gpu_ms, and gpu_ms times parts per million of use."""
+    pieces = _pieces(at_s, at_s + fact.interval_s)
     for gpu in fact.gpus:
         workload, run = _run(gpu)
-        for rung in RUNGS:
-            percent: Decimal | None = getattr(gpu, rung)
+        milli = gpu.gpus_milli or GPU_MILLI
+        for rung, percent in zip(RUNGS, rungs_of(gpu), strict=True):
             if percent is None:
                 continue
             ppm = int((percent * PPM_PER_PERCENT).to_integral_value())
-            start_s = event.at_s
-            while start_s < end_s:
-                bucket_s = start_s - start_s % BUCKET_S
-                edge = min(bucket_s + BUCKET_S, end_s)
-                sampled = GPU_MILLI * (edge - start_s)
-                yield (bucket_s, gpu.uuid, workload, run, rung), sampled, sampled * ppm
-                start_s = edge
+            for bucket_s, length_s in pieces:
+                key = (bucket_s, gpu.uuid, workload, run, rung)
+                sampled = milli * length_s
+                found = sums.get(key)
+                if found is None:
+                    sums[key] = [sampled, sampled * ppm]
+                else:
+                    found[0] += sampled
+                    found[1] += sampled * ppm
+
+
+def _pieces(start_s: int, end_s: int) -> list[tuple[int, int]]:
+    """Cut an interval at the edges of buckets; return (start of the bucket, seconds in it)."""
+    first_s = start_s - start_s % BUCKET_S
+    return [
+        (bucket_s, min(bucket_s + BUCKET_S, end_s) - max(bucket_s, start_s))
+        for bucket_s in range(first_s, end_s, BUCKET_S)
+    ]
 
 
 def _run(gpu: GpuSample) -> tuple[str, str]:
@@ -73,7 +92,7 @@ def _run(gpu: GpuSample) -> tuple[str, str]:
     return workload, run
 
 
-def _add(writer: Writer, book: str, sums: dict[Bucket, tuple[int, int]]) -> None:
+def _add(writer: Writer, book: str, sums: dict[Bucket, list[int]]) -> None:
     columns = list(
         zip(
             *((instant(start_s), *names, *amounts) for (start_s, *names), amounts in sorted(sums.items())),

@@ -8,14 +8,15 @@ otherwise from then on is restated there: the set of facts alone says what a cha
 from collections.abc import Mapping, Sequence
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.budget import PolicyChanged, Word
+from gpuledger.events.budget import PolicyChanged, Word, XidTable
 from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.events.mapping import MappingRule
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
-from gpuledger.ledger import queries
+from gpuledger.ledger import health_states, queries
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.health import XID_TABLE
 from gpuledger.ledger.mapping import MAPPING, Version
 from gpuledger.ledger.rates import RATE_CARD
 from gpuledger.ledger.store import lock_book
@@ -40,11 +41,24 @@ def set_weights(
     writer: Writer, weights: Mapping[str, int], at_s: int, by: str, *, clock: Clock, calendar: Calendar
 ) -> None:
     """Put weights in force from a moment on, in the ``~org`` book."""
-    seen_seq = lock_book(writer, ORG_BOOK).last_seq
     fact = PolicyChanged(
         policy=RATE_CARD, weights=dict(sorted(weights.items())), by=by, reason=Word.POLICY_FILE
     )
-    event, _ = make(id=f"{RATE_CARD}/{at_s}/{seen_seq}", source=SOURCE, at_s=at_s, data=fact)
+    _set(writer, fact, at_s, clock, calendar)
+
+
+def set_xid_table(
+    writer: Writer, table: XidTable, at_s: int, by: str, *, clock: Clock, calendar: Calendar
+) -> None:
+    """Put an XID table in force from a moment on, in the ``~org`` book, unless it is."""
+    if health_states.tables(writer).at(at_s) != table:
+        fact = PolicyChanged(policy=XID_TABLE, xid_table=table, by=by, reason=Word.POLICY_FILE)
+        _set(writer, fact, at_s, clock, calendar)
+
+
+def _set(writer: Writer, fact: PolicyChanged, at_s: int, clock: Clock, calendar: Calendar) -> None:
+    seen_seq = lock_book(writer, ORG_BOOK).last_seq
+    event, _ = make(id=f"{fact.policy}/{at_s}/{seen_seq}", source=SOURCE, at_s=at_s, data=fact)
     append(writer, ORG_BOOK, [event], clock=clock, calendar=calendar)
 
 
@@ -84,8 +98,10 @@ def in_force(versions: Sequence[Version], at_s: int) -> Version | None:
 
 
 def bring_up_to_date(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar) -> None:
-    """Let a cluster's book take over what policy data it does not have yet."""
-    append(writer, cluster, [], clock=clock, calendar=calendar)
+    """Let a cluster's book take over what policy data it does not have yet, and conclude from it anew."""
+    lock_book(writer, cluster)
+    concluded = health_states.state_changes(writer, cluster)
+    append(writer, cluster, concluded, clock=clock, calendar=calendar)
 
 
 def charged_after(connection: Reader | Writer, at_s: int) -> int:

@@ -115,6 +115,10 @@ def context_of(path: Path, line: int, options: ImportOptions, *, partial: bool =
     }
     if options.fractions:
         context["fractions"] = dict(options.fractions)
+    if options.host is not None:
+        context["host"] = options.host
+    if options.at_s is not None:
+        context["at_s"] = options.at_s
     return context | {"partial": True} if partial else context
 
 
@@ -122,11 +126,14 @@ def options_of(context: Mapping[str, object]) -> ImportOptions:
     """Return what the person who imported had said, and what the ledger knows by now under ``known``."""
     cluster, timezone = context.get("cluster"), context.get("timezone")
     fractions, known = context.get("fractions"), context.get("known")
+    host, at_s = context.get("host"), context.get("at_s")
     return ImportOptions(
         cluster=cluster if isinstance(cluster, str) else None,
         timezone=timezone if isinstance(timezone, str) else None,
         fractions=_fractions(fractions) if isinstance(fractions, dict) else {},
         known=known if isinstance(known, KnownRuns) else None,
+        host=host if isinstance(host, str) else None,
+        at_s=at_s if isinstance(at_s, int) else None,
     )
 
 

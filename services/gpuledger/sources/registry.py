@@ -4,9 +4,12 @@ from gpuledger.kernel.errors import Refused
 from gpuledger.sources.acme import Acme
 from gpuledger.sources.beaker import Beaker
 from gpuledger.sources.clustercockpit import ClusterCockpit
+from gpuledger.sources.dcgm import Dcgm
 from gpuledger.sources.dlrm import Dlrm
 from gpuledger.sources.events import Events
 from gpuledger.sources.helios import Helios
+from gpuledger.sources.nvidia_smi_csv import NvidiaSmiCsv
+from gpuledger.sources.nvidia_smi_xml import NvidiaSmiXml
 from gpuledger.sources.openb import Openb
 from gpuledger.sources.pai import Pai
 from gpuledger.sources.philly import Philly
@@ -17,15 +20,19 @@ from gpuledger.sources.slurm.sacct_json import SacctJson
 from gpuledger.sources.slurm.sacct_text import SacctText
 from gpuledger.sources.slurm.slurmrestd import Slurmrestd
 from gpuledger.sources.swf import Swf
+from gpuledger.sources.xid_log import XidLog
 
 _ALL: tuple[Source, ...] = (
     Acme(),
     Beaker(),
     ClusterCockpit(),
+    Dcgm(),
     Dlrm(),
     Events(),
     Helios(),
     Jobcomp(),
+    NvidiaSmiCsv(),
+    NvidiaSmiXml(),
     Openb(),
     Pai(),
     Philly(),
@@ -34,6 +41,7 @@ _ALL: tuple[Source, ...] = (
     SacctText(),
     Slurmrestd(),
     Swf(),
+    XidLog(),
 )
 _SOURCES: dict[str, Source] = {source.name: source for source in _ALL}
 

@@ -163,3 +163,22 @@ def test_a_guard_that_refuses_leaves_the_clock_where_it_was(engine: sa.Engine) -
     with pytest.raises(RuntimeError, match="fenced"):
         Intake(engine, FixedClock(NOON), Calendar()).tick(["alpha"], 0, refuse)
     assert rows(engine, "SELECT count(*) FROM ledger.journal") == [(0,)]
+
+
+def test_evidence_and_inventory_are_concluded_from_in_the_same_transaction(engine: sa.Engine) -> None:
+    clock = FixedClock(NOON)
+    intake = Intake(engine, clock, Calendar())
+    at_s = int(NOON.timestamp()) - 3600
+    named = {"cluster": "alpha", "host": "n1"}
+    xid = host.HealthObserved(**named, kind="xid", gpu_uuid="GPU-1", code=79)
+    intake.take([make(id="xid", source="kernel/alpha", at_s=at_s, data=xid)[0]])
+    installed = host.Registered(**named, gpus=8, gpu_model="h100")
+    intake.take([make(id="n1", source="inventory", at_s=0, data=installed)[0]])
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT state, from_at FROM ledger.hosts WHERE until_seq IS NULL ORDER BY from_at"
+        ).all()
+    assert [(state, int(from_at.timestamp())) for state, from_at in rows] == [
+        ("healthy", 0),
+        ("unhealthy", at_s),
+    ]

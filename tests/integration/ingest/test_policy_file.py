@@ -32,3 +32,41 @@ def test_a_wrong_file_names_the_place(engine: sa.Engine, tmp_path: Path, text: s
     with pytest.raises(Refused, match="rate_card") as caught:
         planned(engine, tmp_path, text)
     assert "docs/policy-file.md" in caught.value.hint
+
+
+TABLE = """
+xid_table:
+  unhealthy: [79, 48]
+  draining: [63]
+  application: [13]
+  repeated: {74: {times: 2, within_h: 24}}
+  remap_failed: unhealthy
+  remap_pending: draining
+  lost: unhealthy
+"""
+
+
+def test_a_table_shows_what_it_changes_by_code(engine: sa.Engine, tmp_path: Path) -> None:
+    changes = planned(engine, tmp_path, TABLE)
+    assert "~ xid      94  draining -> nothing" in changes
+    assert "~ xid      119  unhealthy -> nothing" in changes
+    assert not [change for change in changes if " 79 " in change or " 74 " in change or "remap" in change]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("draining: [63]", "draining: [79]", "stands twice"),
+        ("draining: [63]", "draining: [0]", "xid_table.draining.0"),
+        ("  lost: unhealthy", "", "xid_table.lost"),
+        ("times: 2", "times: 1", "times"),
+        ("remap_pending: draining", "remap_pending: broken", "remap_pending"),
+        ("unhealthy: [79, 48]", "unhealthy: [79, 48]\n  ecc: [1]", "xid_table.ecc"),
+    ],
+)
+def test_a_wrong_table_names_the_place(
+    engine: sa.Engine, tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    assert old in TABLE
+    with pytest.raises(Refused, match=told):
+        planned(engine, tmp_path, TABLE.replace(old, new))

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from gpuledger.database.engine import make_engine, writing
 from gpuledger.events.envelope import Event, decode, make
 from gpuledger.events.telemetry import GpuSample, Sampled, check
-from gpuledger.ingest.telemetry import BUCKET_S, _parts, count
+from gpuledger.ingest.telemetry import BUCKET_S, _sum_up, count
 from gpuledger.kernel.errors import BadRecord
 
 Buckets = dict[tuple[Any, ...], tuple[int, int]]
@@ -98,6 +99,29 @@ def test_a_gpu_that_nobody_held_is_counted_to_nobody(engine: sa.Engine) -> None:
     assert {key[1:4] for key in buckets(engine)} == {("GPU-1", "", ""), ("GPU-2", "a/b", "r7")}
 
 
+def test_a_slice_counts_as_the_part_of_a_device_that_it_is(engine: sa.Engine) -> None:
+    fact = Sampled(
+        cluster="alpha",
+        host="h1",
+        interval_s=60,
+        gpus=[GpuSample(uuid="GPU-1/7", gr_engine_active=Decimal(50), gpus_milli=142)],
+    )
+    counted(engine, make(id="slice", source="dcgm/alpha", at_s=0, data=fact)[0])
+    assert list(buckets(engine).values()) == [(142 * 60, 142 * 60 * 500_000)]
+
+
+def test_two_workers_share_a_stream_and_count_each_sample_once(engine: sa.Engine) -> None:
+    events = [sampled(60 * n, 60, gpu(str(n)), gpu("1", uuid="GPU-2"), id=str(n)) for n in range(20)]
+
+    def work(mine: list[Event]) -> int:
+        return sum(len(counted(engine, *mine[start : start + 3])) for start in range(0, len(mine), 3))
+
+    with ThreadPoolExecutor(2) as pool:
+        fresh = list(pool.map(work, (events[:14], events[6:])))
+    assert sum(fresh) == 20
+    assert buckets(engine) == summed(*events)
+
+
 def test_a_transaction_that_fails_counts_nothing(engine: sa.Engine) -> None:
     event = sampled(0, 60, gpu())
 
@@ -130,12 +154,11 @@ def test_splitting_an_interval_into_samples_changes_no_bucket(
 
 
 def summed(*events: Event) -> Buckets:
-    sums: Buckets = {}
+    sums: dict[tuple[int, str, str, str, str], list[int]] = {}
     for event in events:
-        for key, sampled_ms, used in _parts(event):
-            before = sums.get(key, (0, 0))
-            sums[key] = (before[0] + sampled_ms, before[1] + used)
-    return sums
+        assert isinstance(event.data, Sampled)
+        _sum_up(event.data, event.at_s, sums)
+    return {key: (sampled_ms, used) for key, (sampled_ms, used) in sums.items()}
 
 
 @pytest.mark.parametrize("value", ["9223372036854775794", "-1", "100.0001", "2147483632"])

@@ -33,12 +33,18 @@ ledger.ticked period.closed period.closing period.reopened telemetry.sealed work
 FILES = {
     "2026-11-29": {"story.ndjson", *(f"{name}.v1.ndjson" for name in FIRST.split())},
     "2026-11-30": {"story-holds.ndjson", *(f"{name}.v1.ndjson" for name in SECOND.split())},
+    "2026-11-30, health": {
+        "story-health.ndjson",
+        "health.observed.v1.ndjson",
+        "source.heartbeat.v1.ndjson",
+    },
 }
 """When files were frozen -> which. A file stands under one date for ever."""
 
 DIGESTS = {
     "2026-11-29": "307181e048c6b9d1e3f0665032b8c1d28e502c8a15612288f0a48de1b6803a33",
     "2026-11-30": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
+    "2026-11-30, health": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
 }
 """A date -> the state digest of all that was frozen up to then. A new one is added beside the old; none is changed."""
 

@@ -1,0 +1,237 @@
+"""Scrapes of dcgm-exporter: Prometheus text, many of them in one file if each says when it was taken.
+
+The text holds no time of day, so a line ``# time 2026-11-30T12:00:00Z`` stands before each scrape, or samples
+carry timestamps, or the person who imports says when (``--at``). Nothing is guessed.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from gpuledger.events.envelope import Event
+from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.blocks import blocks, refuse_without_options
+from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.lines import read_lines
+from gpuledger.sources.owners import pod_run, slurm_run
+from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
+from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.readings import Device, Readings, measured
+from gpuledger.sources.slices import slice_milli
+from gpuledger.sources.values import LocalTimes, Odd, instant_in_bounds, name, shown
+
+_FULL = 100
+
+_PERCENTS = {"DCGM_FI_DEV_GPU_UTIL": ("gpu_util", 1)} | {
+    metric: (rung, _FULL)
+    for metric, rung in (
+        ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gr_engine_active"),
+        ("DCGM_FI_PROF_SM_ACTIVE", "sm_active"),
+        ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "tensor_active"),
+    )
+}
+"""Metric -> its rung, and what makes a percentage of it."""
+
+_OTHERS = (
+    "DCGM_FI_DEV_FB_USED",
+    "DCGM_FI_DEV_POWER_USAGE",
+    "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+    "DCGM_FI_DEV_ROW_REMAP_FAILURE",
+    "DCGM_FI_DEV_ROW_REMAP_PENDING",
+    "DCGM_FI_DEV_XID_ERRORS",
+)
+_USED = tuple(f"{metric}{{" for metric in (*_PERCENTS, *_OTHERS))
+_BLANKS = frozenset(
+    float(base + reason) for base in (0x7FFFFFF0, 0x7FFFFFFFFFFFFFF0, 1 << 47) for reason in range(16)
+)
+"""What DCGM writes where it has no value: for whole numbers of 32 and 64 bits, and for fractions."""
+
+_TIME = re.compile(rb"^#[ \t]*time[ \t]+(\S+)[ \t\r]*$", re.MULTILINE)
+
+_METRIC = re.compile(rb"DCGM_\w+(?:\{|[ \t]+[-+.\dNI])")
+_UUID = re.compile(r'\bUUID="([^"]*)"')
+
+_Series = list[Sample]
+
+
+class Dcgm:
+    """Source ``dcgm``: what ``curl http://HOST:9400/metrics`` prints."""
+
+    name = "dcgm"
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every scrape of the file; see ``Source.read``."""
+        scrapes = _Scrapes(options)
+        pieces = blocks(read_lines(path), begins=lambda raw: _TIME.match(raw) is not None)
+        yield from refuse_without_options(interpret(path, pieces, scrapes))
+        if not scrapes.found:
+            raise Refused(
+                f"{path_text(path)}: holds no metric of dcgm-exporter",
+                hint="its lines look like DCGM_FI_DEV_GPU_UTIL{...} 97; save them with curl HOST:9400/metrics",
+            )
+
+    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
+        """Translate one scrape again; see ``Source.retry``."""
+        return interpret_again(_Scrapes, raw, context)
+
+    def size(self, path: Path) -> int:
+        """Return the size of the file on disk."""
+        return file_size(path)
+
+
+class _Scrapes(Interpreter):
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        super().__init__(options, context)
+        self._times = LocalTimes(options.timezone)
+        self._readings = Readings(Dcgm.name, options)
+        self.found = False
+
+    def translate(self, raw: bytes) -> Facts:
+        lines = [line for line in raw.split(b"\n") if line.startswith(b"DCGM_")]
+        if not any(map(_METRIC.match, lines)):
+            return (), ()
+        self.found = True
+        try:
+            return self._scrape(raw, lines)
+        except BadRecord:
+            self._readings.forget()
+            raise
+
+    def _scrape(self, raw: bytes, lines: list[bytes]) -> Facts:
+        hosts: dict[str, dict[str, _Series]] = {}
+        for sample in _parsed(lines):
+            labels = sample.labels
+            host = self._readings.host(labels.get("hostname") or labels.get("Hostname"))
+            hosts.setdefault(host, {}).setdefault(_key(labels), []).append(sample)
+        facts: list[tuple[Event, bytes]] = []
+        oddities: list[Odd] = []
+        for host, series in hosts.items():
+            at_s = self._time(raw, [sample for found in series.values() for sample in found])
+            devices = [_device(uuid, found, oddities) for uuid, found in series.items()]
+            told, odd = self._readings.facts(host, at_s, devices)
+            facts += told
+            oddities += odd
+        return tuple(facts), oddities
+
+    def _time(self, raw: bytes, samples: _Series) -> int:
+        """Return when a scrape was taken: its own line says, or the newest of its samples, or the person."""
+        if (stamp := _TIME.search(raw)) is not None:
+            text = stamp[1].decode("utf-8", "replace")
+            at_s, odd = self._times.read("# time", text)
+            if odd is not None or not _HAS_ZONE.search(text):
+                raise BadRecord(
+                    f"# time: {shown(text)} has no zone",
+                    code="naive-time",
+                    hint="write it as date -u +%FT%TZ prints it",
+                )
+            return at_s
+        stamps = [float(sample.timestamp) for sample in samples if sample.timestamp is not None]
+        if stamps:
+            return instant_in_bounds("timestamp", int(max(stamps)), str(max(stamps)))
+        if self.options.at_s is None:
+            raise BadRecord(
+                "nothing says when the scrape was taken",
+                code="no-time",
+                hint="write a line '# time 2026-11-30T12:00:00Z' before each scrape, or give --at TIME for one",
+            )
+        return self.options.at_s
+
+
+_HAS_ZONE = re.compile(r"(?:[Zz]|[+-]\d\d:?\d\d)$")
+
+
+def _parsed(lines: list[bytes]) -> _Series:
+    """Return the samples of the metrics that are read, of the others one for each device that they name.
+
+    Raises:
+        BadRecord: When a line is not of the exposition format.
+    """
+    try:
+        text = [line.decode() for line in lines]
+    except UnicodeDecodeError as error:
+        raise BadRecord("the scrape is not UTF-8", code="not-utf8", hint="fetch it again") from error
+    wanted: list[str] = []
+    spare: dict[str, str] = {}
+    for line in text:
+        if line.startswith(_USED):
+            wanted.append(line)
+        else:
+            found = _UUID.search(line)
+            spare.setdefault(found[1] if found else line, line)
+    named = {found[1] for line in wanted if (found := _UUID.search(line))}
+    wanted += [line for uuid, line in spare.items() if uuid not in named]
+    try:
+        families = list(text_string_to_metric_families("\n".join(wanted) + "\n"))
+    except (ValueError, KeyError, IndexError) as error:
+        raise BadRecord(
+            f"not in the text format of Prometheus: {error}",
+            code="bad-exposition",
+            hint="save what the exporter prints as it is",
+        ) from error
+    return [sample for family in families for sample in family.samples]
+
+
+def _key(labels: Mapping[str, str]) -> str:
+    uuid = name("UUID", labels.get("UUID", ""))
+    instance = labels.get("GPU_I_ID")
+    return f"{uuid}/{name('GPU_I_ID', instance)}" if instance else uuid
+
+
+def _device(uuid: str, series: _Series, oddities: list[Odd]) -> Device:
+    labels = series[0].labels
+    device = Device(uuid=uuid, pci=labels.get("pci_bus_id"), run=_run(series))
+    if profile := labels.get("GPU_I_PROFILE"):
+        device.gpus_milli = slice_milli(profile, labels.get("modelName", ""))
+    seen: set[str] = set()
+    for sample in series:
+        if sample.name in seen:
+            oddities.append(("series-twice", f"{sample.name} of {uuid} stands twice; the first counts"))
+            continue
+        seen.add(sample.name)
+        value = float(sample.value)
+        if value in _BLANKS or value != value:  # noqa: PLR0124 - NaN differs from itself
+            continue
+        _take(device, sample.name, value, oddities)
+    return device
+
+
+def _take(device: Device, metric: str, value: float, oddities: list[Odd]) -> None:
+    number = Decimal(repr(value))
+    rung, factor = _PERCENTS.get(metric, ("", 0))
+    if factor:
+        number *= factor
+    good, odd = measured(f"{metric} of {device.uuid}", number, _FULL if rung else None)
+    if odd is not None:
+        oddities.append(odd)
+        return
+    assert good is not None  # noqa: S101 - without a value there is an oddity
+    if rung:
+        device.rungs[rung] = good
+    elif metric == "DCGM_FI_DEV_FB_USED":
+        device.memory_mib = good
+    elif metric == "DCGM_FI_DEV_POWER_USAGE":
+        device.power_w = good
+    elif metric == "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION":
+        device.energy_mj = int(good)
+    elif metric == "DCGM_FI_DEV_ROW_REMAP_FAILURE":
+        device.remap_failed = bool(good)
+    elif metric == "DCGM_FI_DEV_ROW_REMAP_PENDING":
+        device.remap_pending = bool(good)
+    elif metric == "DCGM_FI_DEV_XID_ERRORS" and good:
+        # The gauge keeps its last value until the exporter restarts, and hides a second error of the same code.
+        message = f"{device.uuid}: the exporter last saw XID {good}; the kernel log says when"
+        oddities.append(("xid-without-time", message))
+
+
+def _run(series: _Series) -> str | None:
+    for sample in series:
+        labels = sample.labels
+        if job := labels.get("hpc_job"):
+            return slurm_run(job)
+        if pod := labels.get("pod") or labels.get("exported_pod"):
+            return pod_run(labels.get("namespace") or labels.get("exported_namespace") or "", pod)
+    return None

@@ -1,0 +1,123 @@
+"""``nvidia-smi --query-gpu=... --format=csv``: one row per device and reading, with units or without."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.blocks import refuse_without_options
+from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.nvidia_smi import KIND, flag, local_times, number, text
+from gpuledger.sources.pieces import Facts
+from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.readings import Device, Readings
+from gpuledger.sources.table import Record, Table, Translator, open_table, retry_row, translate_table
+from gpuledger.sources.values import Odd, name, shown
+
+_UUID = ("uuid", "gpu_uuid")
+_PCI = ("pci.bus_id", "gpu_bus_id")
+_POWER = ("power.draw.instant", "power.draw.average", "power.draw")
+
+
+class NvidiaSmiCsv:
+    """Source ``nvidia-smi-csv``: any columns with uuid and timestamp; what says nothing of use is passed over."""
+
+    name = "nvidia-smi-csv"
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every row of the file; see ``Source.read``."""
+        translator = _Rows(options)
+        table = _checked(open_table(path))
+        return refuse_without_options(translate_table(table, translator))
+
+    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
+        """Translate one row again; see ``Source.retry``."""
+        return retry_row(_Rows, raw, context)
+
+    def size(self, path: Path) -> int:
+        """Return the size of the file on disk."""
+        return file_size(path)
+
+
+def _checked(table: Table) -> Table:
+    """Return the table with its columns as the tool calls them, without units.
+
+    Raises:
+        Refused: When it names no device, or a column twice: then it is no such table, or has no header.
+    """
+    header = tuple(column.strip() for column in table.header)
+    names = [column.partition(" [")[0] for column in header]
+    if not any(column in names for column in _UUID) or len(set(names)) != len(names):
+        raise Refused(
+            f"{path_text(table.path)}:1: is no header of nvidia-smi with a column uuid",
+            hint="nvidia-smi --query-gpu=timestamp,uuid,utilization.gpu,memory.used,power.draw --format=csv"
+            " (with its header)",
+        )
+    return replace(table, header=header)
+
+
+class _Rows(Translator):
+    required = ("uuid",)
+
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        super().__init__(options, context)
+        self._times = local_times(options)
+        self._readings = Readings(KIND, options)
+
+    def translate(self, record: Record) -> Facts:
+        cells, units = {}, {}
+        for column, cell in record.values.items():
+            key, _, unit = column.partition(" [")
+            cells[key], units[key] = cell.strip(), unit.rstrip("]")
+        oddities: list[Odd] = []
+        host = self._readings.host(None)
+        uuid = name("uuid", text(_first(cells, _UUID)))
+        at_s = self._time(cells.get("timestamp"), oddities)
+
+        def value(key: str, unit: str) -> Decimal | None:
+            if units.get(key) not in (None, "", unit):
+                oddities.append(
+                    ("unknown-value", f"{key}: is in {shown(units[key])}, not {unit}; not measured")
+                )
+                return None
+            return number(f"{uuid}: {key}", cells.get(key), unit, oddities)
+
+        use = value("utilization.gpu", "%")
+        power = (value(key, "W") for key in _POWER if key in cells)
+        device = Device(
+            uuid=uuid,
+            pci=text(_first(cells, _PCI)) or None,
+            rungs={} if use is None else {"gpu_util": use},
+            memory_mib=value("memory.used", "MiB"),
+            power_w=next((found for found in power if found is not None), None),
+            remap_pending=flag(cells.get("remapped_rows.pending")),
+            remap_failed=flag(cells.get("remapped_rows.failure")),
+        )
+        facts, odd = self._readings.facts(host, at_s, [device], uuid)
+        return facts, [*oddities, *odd]
+
+    def _time(self, written: str | None, oddities: list[Odd]) -> int:
+        stamp = text(written)
+        if not stamp:
+            if self.options.at_s is None:
+                raise BadRecord(
+                    "timestamp: is missing",
+                    code="no-time",
+                    hint="query timestamp too, or say when it was: --at 2026-11-30T12:00:00Z",
+                )
+            return self.options.at_s
+        if self.options.timezone is None:
+            raise BadRecord(
+                f"timestamp: {shown(stamp)} has no zone",
+                code="no-zone",
+                hint="give the zone of the host: --tz UTC",
+            )
+        at_s, odd = self._times.read("timestamp", stamp.replace("/", "-"))
+        if odd is not None:
+            oddities.append(odd)
+        return at_s
+
+
+def _first(cells: Mapping[str, str], keys: tuple[str, ...]) -> str | None:
+    return next((cells[key] for key in keys if key in cells), None)
