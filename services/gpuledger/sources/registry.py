@@ -2,11 +2,22 @@
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.sources.clustercockpit import ClusterCockpit
+from gpuledger.sources.kubernetes.manifests import Manifests
+from gpuledger.sources.kubernetes.streams import Watch
 from gpuledger.sources.openb import Openb
 from gpuledger.sources.philly import Philly
 from gpuledger.sources.protocol import Source
 
-_SOURCES: dict[str, Source] = {source.name: source for source in (ClusterCockpit(), Openb(), Philly())}
+_ALL: tuple[Source, ...] = (
+    ClusterCockpit(),
+    Manifests(),
+    Openb(),
+    Philly(),
+    Watch("kai"),
+    Watch("kueue"),
+    Watch("pods"),
+)
+_SOURCES = {source.name: source for source in _ALL}
 
 
 def source(name: str) -> Source:
