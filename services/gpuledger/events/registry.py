@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gpuledger.events import budget, closing, decision, host, incident, telemetry, workload
+from gpuledger.events import budget, closing, decision, heartbeat, host, incident, telemetry, workload
 
 Fact = msgspec.Struct
 """Any of the classes below."""
@@ -22,6 +22,7 @@ _FACTS: dict[str, type[Fact]] = {
     "host.registered": host.Registered,
     "host.state_changed": host.StateChanged,
     "host.retired": host.Retired,
+    "source.heartbeat": heartbeat.Heartbeat,
     "telemetry.sampled": telemetry.Sampled,
     "telemetry.sealed": telemetry.Sealed,
     "account.created": budget.AccountCreated,
