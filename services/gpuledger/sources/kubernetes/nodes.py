@@ -12,7 +12,7 @@ from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.kubernetes.naming import MADE, Told
 from gpuledger.sources.kubernetes.objects import Amount, Node, NodeSpec, NodeStatus
 from gpuledger.sources.kubernetes.quantities import WHOLE_GPUS, slices, whole, whole_mib
-from gpuledger.sources.kubernetes.reading import DELETED, Seen, at_s, condition, decode, since_s, written_s
+from gpuledger.sources.kubernetes.reading import Seen, at_s, condition, decode, since_s, written_s
 from gpuledger.sources.values import Odd, name
 
 UNKNOWN_MODEL = "unknown"
@@ -86,7 +86,7 @@ class Nodes:
             told = self._told[host] = Told(self._source, f"host/{host}")
         changed_s = seen.observed_s or written_s(node.metadata)
         self._register(told, node, installed, changed_s, odd)
-        if seen.change == DELETED:
+        if seen.is_gone:
             self._retire(told, node, installed, changed_s, odd)
         else:
             self._state(told, node, installed, changed_s)

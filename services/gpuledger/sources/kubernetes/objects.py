@@ -16,7 +16,7 @@ Amount = str | int
 """A quantity as the API writes it; YAML may hold a bare number."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A part of an object."""
 
 

@@ -8,7 +8,7 @@ from gpuledger.sources.jobs import NO_USER, Teams
 from gpuledger.sources.kubernetes.naming import MADE, Named, Told, group_workload, namespace
 from gpuledger.sources.kubernetes.objects import GroupStatus, PodGroup
 from gpuledger.sources.kubernetes.quantities import GPU, milli
-from gpuledger.sources.kubernetes.reading import DELETED, Seen, at_s, created_s, decode
+from gpuledger.sources.kubernetes.reading import Seen, at_s, created_s, decode
 from gpuledger.sources.values import Odd, name
 
 DELETION = "deleted"
@@ -50,12 +50,12 @@ class PodGroups:
         )
         if not told.known:
             told.tell("submitted", created_s(meta), self._submitted(group, named, account, gpus_milli))
-        if seen.change == DELETED:
+        if seen.is_gone:
             ended_s = at_s(meta.deletion_timestamp) or seen.observed_s
             if ended_s is None:
                 oddities.append(("deleted-at-unknown-time", "metadata.deletionTimestamp: is missing"))
             else:
-                told.tell("ended", ended_s, Ended(**named, reason=DELETION))
+                told.tell("ended", ended_s, Ended(**named, reason=DELETION, estimated=seen.is_guess))
             del self._told[meta.uid]
         return told.take(), oddities
 

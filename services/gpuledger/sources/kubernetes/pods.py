@@ -17,7 +17,6 @@ from gpuledger.sources.kubernetes.nodes import Device
 from gpuledger.sources.kubernetes.objects import Meta, Pod, PodStatus
 from gpuledger.sources.kubernetes.quantities import asked_milli, fraction_milli, whole, whole_mib
 from gpuledger.sources.kubernetes.reading import (
-    DELETED,
     Seen,
     at_s,
     condition,
@@ -43,7 +42,7 @@ _KUEUE = (
     "kueue.x-k8s.io/tas",
 )
 _PRODUCT = "nvidia.com/gpu.product"
-_TERMINAL = frozenset(("Succeeded", "Failed"))
+TERMINAL = frozenset(("Succeeded", "Failed"))
 DELETION = "deleted"
 
 
@@ -125,7 +124,7 @@ class Pods:
                 oddities.append(("end-before-start", "the pod ended before it was bound; 0 is booked"))
         elif ended is not None:
             oddities.append(ended)
-        if seen.change == DELETED:
+        if seen.is_gone:
             self._told.pop(own, None)
         return told.take(), oddities
 
@@ -212,7 +211,7 @@ def _bound_s(pod: Pod) -> int | None:
 def _end(pod: Pod, seen: Seen) -> "_End | Odd | None":
     """Return how the pod ended, what is odd when nobody says when, or None while it holds its GPUs."""
     status = pod.status or PodStatus()
-    is_terminal, is_gone = status.phase in _TERMINAL, seen.change == DELETED
+    is_terminal, is_gone = status.phase in TERMINAL, seen.is_gone
     if not (is_terminal or is_gone):
         return None
     reason = _reason(status, is_terminal=is_terminal)
@@ -220,7 +219,7 @@ def _end(pod: Pod, seen: Seen) -> "_End | Odd | None":
     if finished_s is not None:
         return _End(finished_s, reason, exit_code, None)
     if is_gone and seen.observed_s is not None:
-        return _End(seen.observed_s, reason, None, None)
+        return _End(seen.observed_s, reason, None, seen.is_guess)
     evidence = (
         _last_change(status) if is_terminal else None,
         at_s(pod.metadata.deletion_timestamp),

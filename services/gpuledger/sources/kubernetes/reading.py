@@ -11,6 +11,8 @@ from gpuledger.sources.kubernetes.objects import Condition, Meta, Node, Part, Po
 from gpuledger.sources.values import instant_in_bounds
 
 ADDED, DELETED, BOOKMARK, ERROR = "ADDED", "DELETED", "BOOKMARK", "ERROR"
+VANISHED = "VANISHED"
+"""Not a word of the API: the object was there when it was last looked for, and is not any more."""
 
 
 class Seen(NamedTuple):
@@ -18,15 +20,25 @@ class Seen(NamedTuple):
 
     Args:
         kind: Its kind.
-        change: ``ADDED``, ``MODIFIED`` or ``DELETED``; ``ADDED`` where nothing is said.
+        change: ``ADDED``, ``MODIFIED``, ``DELETED`` or ``VANISHED``; ``ADDED`` where nothing is said.
         raw: The object.
-        observed_s: When it was seen, where whoever wrote the stream says so.
+        observed_s: When it was seen, where whoever wrote the stream says so; of what vanished, for the last time.
     """
 
     kind: str
     change: str
     raw: bytes | msgspec.Raw
     observed_s: int | None = None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the object is no more."""
+        return self.change in {DELETED, VANISHED}
+
+    @property
+    def is_guess(self) -> bool | None:
+        """True when nobody saw it go: the time is that of the last evidence of life."""
+        return True if self.change == VANISHED else None
 
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

@@ -14,7 +14,6 @@ from gpuledger.sources.kubernetes.admissions import Placement, asked, placements
 from gpuledger.sources.kubernetes.naming import MADE, Named, Told, identity, namespace
 from gpuledger.sources.kubernetes.objects import Condition, Workload, WorkloadStatus
 from gpuledger.sources.kubernetes.reading import (
-    DELETED,
     Seen,
     at_s,
     condition,
@@ -92,7 +91,7 @@ class Workloads:
         submitted_s = created_s(found.metadata)
         course.told.tell("submitted", submitted_s, self._submitted(found, workload, account))
         _Unfolding(self._cluster, workload, course, found, seen).run()
-        if seen.change == DELETED:
+        if seen.is_gone:
             del self._courses[workload]
         return course.told.take(), [*clashes, *course.odd]
 
@@ -137,7 +136,7 @@ class _Unfolding:
             self._no_admission(self.admitted)
         if self.finished is not None and self.finished.status == TRUE:
             self._end(since_s(self.finished, "Finished"), self.finished.reason or "finished")
-        elif self.seen.change == DELETED:
+        elif self.seen.is_gone:
             self._deletion()
         self.course.accumulated_s = self.accumulated_s
         self.course.evictions = self.evictions or 0
@@ -293,19 +292,19 @@ class _Unfolding:
             kind = Preempted
         self._close(run, ended_s, kind, reason, estimated=estimated)
 
-    def _end(self, ended_s: int, reason: str) -> None:
+    def _end(self, ended_s: int, reason: str, *, estimated: bool | None = None) -> None:
         run = self.course.run
         if run is not None:
-            self._close(run, ended_s, Ended, reason)
+            self._close(run, ended_s, Ended, reason, estimated=estimated)
         else:
-            self._tell("ended", ended_s, Ended(**self.named, reason=reason))
+            self._tell("ended", ended_s, Ended(**self.named, reason=reason, estimated=estimated))
 
     def _deletion(self) -> None:
         """End what a deleted workload held: when it was deleted, as far as anybody says."""
         meta = self.found.metadata
         ended_s = at_s(meta.deletion_timestamp) or self.seen.observed_s
         if ended_s is not None:
-            self._end(ended_s, DELETION)
+            self._end(ended_s, DELETION, estimated=self.seen.is_guess)
         else:
             self._odd("deleted-at-unknown-time", "metadata.deletionTimestamp: is missing; its run stays open")
 
