@@ -27,7 +27,7 @@ HEADERS = {
         "sn,cpu_milli,memory_mib,gpu,model",
     ],
 }
-KINDS = [(name, header) for name in names() for header in HEADERS[name]]
+KINDS = [(name, header) for name in HEADERS for header in HEADERS[name]]
 
 cells = st.one_of(
     st.sampled_from(

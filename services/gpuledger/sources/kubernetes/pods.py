@@ -247,11 +247,11 @@ def _reason(status: PodStatus, *, is_terminal: bool) -> str:
     """Return why the pod ended, in the words of Kubernetes, the most telling first."""
     if status.phase == "Succeeded":
         return status.phase
+    if status.reason:
+        return status.reason
     disrupted = condition(status.conditions, "DisruptionTarget")
     if disrupted is not None and disrupted.status == "True" and disrupted.reason:
         return disrupted.reason
-    if status.reason:
-        return status.reason
     for one in status.container_statuses or ():
         ended = one.state.terminated if one.state else None
         if ended is not None and ended.reason and ended.exit_code:

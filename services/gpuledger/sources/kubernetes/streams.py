@@ -4,7 +4,8 @@ The three names read the same kinds of objects in the same way, so that one reco
 imported under any of them; the name says what a person expects.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.kubernetes.reading import unwrap
 from gpuledger.sources.kubernetes.watching import Watched
 from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
-from gpuledger.sources.pieces import interpret, interpret_again
+from gpuledger.sources.pieces import anomalies, interpret, interpret_again
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.values import Odd
 
 _LOOKED_AT = 20
 """Lines within which a stream must show that it is one; its first may be cut."""
@@ -36,8 +38,8 @@ class Watch:
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
         """Yield every state; see ``Source.read``."""
         interpreter = Watched(options)
-        pieces, interpreter.default_kind = _pieces(path)
-        return interpret(path, pieces, interpreter)
+        pieces, interpreter.default_kind, oddities = _pieces(path)
+        return _reported(path, oddities, interpret(path, pieces, interpreter))
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
         """Translate one state again; see ``Source.retry``."""
@@ -48,8 +50,12 @@ class Watch:
         return file_size(path)
 
 
-def _pieces(path: Path) -> tuple[Iterable[Line | Broken], str]:
-    """Return the objects of a file, and the kind of those that do not say theirs.
+_Pieces = tuple[Iterable[Line | Broken], str, Sequence[Odd]]
+"""The objects of a file, the kind of those that do not say theirs, and what is odd about the file."""
+
+
+def _pieces(path: Path) -> _Pieces:
+    """Return the objects of a file.
 
     Raises:
         Refused: When the file holds neither a stream of objects nor a list.
@@ -61,17 +67,30 @@ def _pieces(path: Path) -> tuple[Iterable[Line | Broken], str]:
         return _members(open_document(path))
     if len(kinds) == 1 and kinds[0].endswith(_LIST):
         return _members(open_document(path))
-    return chain(_without_mark(first), lines), ""
+    return chain(_without_mark(first), lines), "", ()
 
 
-def _members(document: Document) -> tuple[Iterable[Line | Broken], str]:
+def _members(document: Document) -> _Pieces:
     kind = document.value("kind")
     if not isinstance(kind, str) or not kind.endswith(_LIST):
         raise Refused(
             f"{path_text(document.path)}: holds no stream of Kubernetes objects",
             hint="write one object a line (pipe kubectl through jq -c), or one list (kubectl get -o json)",
         )
-    return document.pieces("items"), kind.removesuffix(_LIST)
+    return document.pieces("items"), kind.removesuffix(_LIST), document.oddities
+
+
+def _reported(
+    path: Path, oddities: Sequence[Odd], items: Iterator[Translated | Fault]
+) -> Iterator[Translated | Fault]:
+    """Yield the items, what is odd about the file with the first that was understood."""
+    for item in items:
+        if oddities and isinstance(item, Translated):
+            found = anomalies(path_text(path), 1, oddities)
+            yield replace(item, anomalies=found + item.anomalies)
+            oddities = ()
+        else:
+            yield item
 
 
 def _kind(raw: bytes) -> str:
