@@ -103,7 +103,7 @@ class Pods:
         if told is None:
             told = self._told[own] = Told(self._source, own)
         account, oddities = self._account(pod.metadata, group)
-        if not group and account is not None:
+        if not group and account is not None and not told.known:
             self._submit(told, pod, named, account, gpus_milli)
         started_s, run = _bound_s(pod), pod.metadata.uid if group else RUN
         if started_s is not None:

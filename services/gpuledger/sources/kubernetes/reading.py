@@ -4,7 +4,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from gpuledger.events.fields import Instant
+from gpuledger.events.fields import END_OF_TIME_S, Instant
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.kubernetes.objects import Condition, Meta, Node, Part, Pod, PodGroup, Workload
@@ -127,7 +127,9 @@ def at_s(moment: Instant | None) -> int | None:
     if moment is None:
         return None
     found = seconds(moment)
-    return instant_in_bounds("time", found, moment.isoformat()) if found > 0 else None
+    if found >= END_OF_TIME_S:
+        instant_in_bounds("time", found, moment.isoformat())
+    return found if found > 0 else None
 
 
 def since_s(found: Condition, field: str) -> int:

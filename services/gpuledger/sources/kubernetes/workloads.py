@@ -81,28 +81,30 @@ class Workloads:
         found = decode(Workload, seen.raw)
         workload = identity(found.metadata)
         self.jobs.update(owner.uid for owner in found.metadata.owner_references or () if owner.uid)
-        if not asked(found):
-            return [], []
         course = self._courses.get(workload)
         if course is None:
+            if not asked(found):
+                return [], []
             course = self._courses[workload] = _Course(Told(self._source, workload))
         course.odd = []
-        account, clashes = self._teams.account("metadata.namespace", self._cluster, namespace(found.metadata))
-        submitted_s = created_s(found.metadata)
-        course.told.tell("submitted", submitted_s, self._submitted(found, workload, account))
+        if not course.told.known:
+            submitted_s = created_s(found.metadata)
+            submitted, course.odd = self._submitted(found, workload)
+            course.told.tell("submitted", submitted_s, submitted)
         _Unfolding(self._cluster, workload, course, found, seen).run()
         if seen.is_gone:
             del self._courses[workload]
-        return course.told.take(), [*clashes, *course.odd]
+        return course.told.take(), course.odd
 
-    def _submitted(self, found: Workload, workload: str, account: str) -> Submitted:
+    def _submitted(self, found: Workload, workload: str) -> tuple[Submitted, list[Odd]]:
+        account, clashes = self._teams.account("metadata.namespace", self._cluster, namespace(found.metadata))
         labels = {"namespace": found.metadata.namespace}
         if found.spec.queue_name:
             labels["queue"] = name("spec.queueName", found.spec.queue_name)
         owner = next((own for own in found.metadata.owner_references or () if own.controller), None)
         if owner is not None and owner.kind:
             labels["owner_kind"] = name("metadata.ownerReferences.kind", owner.kind)
-        return Submitted(
+        submitted = Submitted(
             cluster=self._cluster,
             workload=workload,
             account=account,
@@ -112,6 +114,7 @@ class Workloads:
             priority=found.spec.priority,
             labels=labels,
         )
+        return submitted, clashes
 
 
 class _Unfolding:
