@@ -50,42 +50,31 @@ def config(recorded: Recorded, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_look_books_what_there_is_and_the_next_only_what_is_new(
-    ledger: Ledger, recorded: Recorded, config: Path
+    ledger: Ledger, recorded: Recorded, config: Path, tmp_path: Path
 ) -> None:
     look = ("collect", "kubernetes", "--once", "--kubeconfig", config)
     first = ledger.done(*look)
     assert (first["records"], first["accepted"], first["dead_lettered"]) == (3, 3, 0)
-    assert ledger.hours("month") == {"2026-10": "33.000"}
     assert ledger.hours("account") == {"kubernetes/team-a": "33.000"}
-    digest = ledger.checked_digest()
-    assert ledger.done(*look)["records"] == 0
-    assert ledger.checked_digest() == digest
+    digest = ledger.digest()
+    (tmp_path / "stream").write_bytes(lines(node("node-1"), JOB, OF_JOB, DONE))
+    report = ledger.done("import", "kueue", tmp_path / "stream")
+    assert (report["records"], report["accepted"], report["repeated"]) == (3, 0, 3)
+    assert ledger.digest() == digest
     recorded.happen("ADDED", pod("late", 2, bound(AT_20, "Failed", containerStatuses=[terminated(AT_21, 1)])))
-    assert ledger.done(*look)["accepted"] == 1
+    assert (again := ledger.done(*look))["records"] == again["accepted"] == 1
     assert ledger.hours("month") == {"2026-10": "35.000"}
 
 
-def test_an_import_of_the_same_objects_adds_nothing(ledger: Ledger, config: Path, tmp_path: Path) -> None:
-    ledger.done("collect", "kubernetes", "--once", "--kubeconfig", config)
-    (tmp_path / "stream").write_bytes(lines(node("node-1"), JOB, OF_JOB, DONE))
-    for name in ("kueue", "pods"):
-        report = ledger.done("import", name, tmp_path / "stream")
-        assert (report["records"], report["accepted"], report["repeated"]) == (3, 0, 3)
-    assert ledger.hours("month") == {"2026-10": "33.000"}
-
-
-def test_through_kafka_or_straight_the_cluster_is_named(ledger: Ledger, config: Path) -> None:
-    ledger.done("collect", "kubernetes", "--once", "--cluster", "west", "--kubeconfig", config)
-    assert ledger.hours("cluster") == {"west": "33.000"}
-    assert (ledger.home / "collect" / "kubernetes-west.json").is_file()
-
-
-def test_what_cannot_be_read_exits_3_and_is_retried(ledger: Ledger, recorded: Recorded, config: Path) -> None:
+def test_what_cannot_be_read_exits_3_and_the_cluster_is_named(
+    ledger: Ledger, recorded: Recorded, config: Path
+) -> None:
     recorded.happen("ADDED", pod("odd", 1, bound(AT_20), resource="nvidia.com/mig-9g.9gb"))
-    ran = ledger("collect", "kubernetes", "--once", "--kubeconfig", config, "--json")
+    ran = ledger("collect", "kubernetes", "--once", "--cluster", "west", "--kubeconfig", config, "--json")
     assert (ran.status, ran.json["dead_lettered"]) == (3, 1)
     assert "dead letter: nvidia.com/mig-9g.9gb: the profile is not known" in ran.err
-    assert ledger.hours("month") == {"2026-10": "33.000"}
+    assert ledger.hours("cluster") == {"west": "33.000"}
+    assert (ledger.home / "collect" / "kubernetes-west.json").is_file()
 
 
 def test_a_cluster_that_cannot_be_reached_exits_75_and_one_that_is_not_named_2(
