@@ -3,7 +3,7 @@ import datetime as dt
 import pytest
 
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.kubernetes.objects import Condition, LevelValues, ManagedFields, Meta, Pod
+from gpuledger.sources.kubernetes.objects import Condition, ManagedFields, Meta, Pod
 from gpuledger.sources.kubernetes.reading import (
     at_s,
     condition,
@@ -82,18 +82,3 @@ def test_an_object_says_when_it_was_made_and_written() -> None:
     assert written_s(Meta()) is None
     with pytest.raises(BadRecord, match="creationTimestamp"):
         created_s(Meta())
-
-
-def test_labels_that_are_empty_are_none() -> None:
-    meta = Meta(labels={"a": "", "b": "c"}, annotations={"d": "e"})
-    assert [meta.label("a"), meta.label("b"), meta.annotation("d"), meta.annotation("x")] == [
-        None,
-        "c",
-        "e",
-        None,
-    ]
-
-
-def test_domains_are_written_out() -> None:
-    assert LevelValues(prefix="n-", suffix="x", roots=["1", "2"]).values() == ["n-1x", "n-2x"]
-    assert LevelValues(universal_value="all").values() == ["all"]
