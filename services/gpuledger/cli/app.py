@@ -7,6 +7,8 @@ from gpuledger.cli import (
     agent,
     budgets,
     closes,
+    collecting,
+    collecting_kubernetes,
     database,
     dead_letters,
     demo,
@@ -41,6 +43,8 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("import")(ingesting.import_)
 app.command("ingest")(ingesting.ingest)
+collecting.app.command("kubernetes")(collecting_kubernetes.kubernetes)
+app.add_typer(collecting.app, name="collect")
 budgets.app.command("grant")(grants.grant)
 budgets.app.command("transfer")(grants.transfer)
 budgets.app.command("adjust")(grants.adjust)

@@ -8,6 +8,8 @@ from gpuledger.sources.dcgm import Dcgm
 from gpuledger.sources.dlrm import Dlrm
 from gpuledger.sources.events import Events
 from gpuledger.sources.helios import Helios
+from gpuledger.sources.kubernetes.manifests import Manifests
+from gpuledger.sources.kubernetes.streams import Watch
 from gpuledger.sources.nvidia_smi_csv import NvidiaSmiCsv
 from gpuledger.sources.nvidia_smi_xml import NvidiaSmiXml
 from gpuledger.sources.openb import Openb
@@ -31,6 +33,7 @@ _ALL: tuple[Source, ...] = (
     Events(),
     Helios(),
     Jobcomp(),
+    Manifests(),
     NvidiaSmiCsv(),
     NvidiaSmiXml(),
     Openb(),
@@ -41,6 +44,9 @@ _ALL: tuple[Source, ...] = (
     SacctText(),
     Slurmrestd(),
     Swf(),
+    Watch("kai"),
+    Watch("kueue"),
+    Watch("pods"),
     XidLog(),
 )
 _SOURCES: dict[str, Source] = {source.name: source for source in _ALL}

@@ -1,0 +1,1 @@
+"""Asking schedulers for what they know, again and again: their commands, and topics that they write themselves."""

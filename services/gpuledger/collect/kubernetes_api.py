@@ -1,0 +1,233 @@
+"""The Kubernetes API through its official client: objects listed and watched, as bytes. Nothing else imports it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import urllib3
+from kubernetes import client, config, watch
+
+from gpuledger.kernel.errors import GpuledgerError, Refused, Unavailable
+
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind of objects and where the API has them.
+
+    Args:
+        kind: Their kind.
+        plural: Their name in a path.
+        group: Their API group; empty for the core.
+        versions: Versions that can be read, the preferred one first.
+    """
+
+    kind: str
+    plural: str
+    group: str
+    versions: tuple[str, ...]
+
+
+# Nodes before pods: they say what a part of a device is. Workloads before the pods that they stand for.
+RESOURCES = (
+    Resource("Node", "nodes", "", ("v1",)),
+    Resource("Workload", "workloads", "kueue.x-k8s.io", ("v1beta2", "v1beta1")),
+    Resource("PodGroup", "podgroups", "scheduling.run.ai", ("v2alpha2",)),
+    Resource("Pod", "pods", "", ("v1",)),
+)
+
+
+class Gone(GpuledgerError):  # noqa: N818
+    """The API does not remember what happened since that version: everything must be listed again."""
+
+
+class Listing(NamedTuple):
+    """All objects of a kind at one moment.
+
+    Args:
+        objects: Each as JSON.
+        version: The moment, to watch from.
+    """
+
+    objects: list[bytes]
+    version: str
+
+
+class Change(NamedTuple):
+    """A word of a watch: an object changed, or (``BOOKMARK``) nothing did up to a version.
+
+    Args:
+        change: ``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``.
+        object: The object as JSON.
+        version: How far the watch has come with it.
+    """
+
+    change: str
+    object: bytes
+    version: str
+
+
+class Api(Protocol):
+    """What a collector asks a cluster."""
+
+    def resources(self) -> list[tuple[Resource, str]]:
+        """Return the kinds that the cluster has, each with the version to read.
+
+        Raises:
+            Unavailable: When the API cannot be reached.
+            Refused: When it does not let us.
+        """
+        ...
+
+    def list(self, resource: Resource, version: str) -> Listing:
+        """Return every object of a kind.
+
+        Raises:
+            Gone: When the list changed too much while it was read.
+            Unavailable: When the API cannot be reached.
+            Refused: When it does not let us.
+        """
+        ...
+
+    def watch(self, resource: Resource, version: str, since: str, timeout_s: int) -> Iterator[Change]:
+        """Yield what changes after a moment, until the API has not more to say in that time.
+
+        Raises:
+            Gone: When the API does not remember that moment.
+            Unavailable: When the API cannot be reached.
+            Refused: When it does not let us.
+        """
+        ...
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[dict[str, Any]] | None = None
+
+
+class KubernetesApi:
+    """The API of one cluster.
+
+    Args:
+        kubeconfig: The file that says where it is; the usual places unless given, else the pod's own account.
+        context: The context in that file; its current one unless given.
+
+    Raises:
+        Refused: When nothing says where the cluster is.
+    """
+
+    def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
+        settings = client.Configuration()
+        try:
+            _configure(settings, kubeconfig, context)
+        except config.ConfigException as error:
+            raise Refused(
+                f"no Kubernetes cluster: {error}",
+                hint="name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod with a service account",
+            ) from error
+        settings.retries = 0  # who asks decides when to ask again
+        self._client = client.ApiClient(settings)
+        self._core, self._custom = client.CoreV1Api(self._client), client.CustomObjectsApi(self._client)
+
+    def resources(self) -> list[tuple[Resource, str]]:
+        """Return the kinds that the cluster has; see ``Api.resources``."""
+        with _reported("the API groups"):
+            groups = client.ApisApi(self._client).get_api_versions().groups
+        served = {group.name: {version.version for version in group.versions} for group in groups}
+        return [
+            (resource, version)
+            for resource in RESOURCES
+            for version in resource.versions[:1] * (not resource.group)
+            or [v for v in resource.versions if v in served.get(resource.group, ())][:1]
+        ]
+
+    def list(self, resource: Resource, version: str) -> Listing:
+        """Return every object of a kind; see ``Api.list``."""
+        objects: list[bytes] = []
+        token = ""
+        while True:
+            with _reported(resource.plural):
+                answer = self._ask(resource, version, limit=PAGE, _continue=token or None)
+            try:
+                page = msgspec.json.decode(answer.data, type=_List)
+            except msgspec.DecodeError as error:
+                raise Unavailable(f"{resource.plural}: the API's answer cannot be read: {error}") from error
+            # Members of a list do not say their kind.
+            objects += [msgspec.json.encode({"kind": resource.kind, **item}) for item in page.items or ()]
+            token = page.metadata.continue_
+            if not token:
+                return Listing(objects, page.metadata.resource_version)
+
+    def watch(self, resource: Resource, version: str, since: str, timeout_s: int) -> Iterator[Change]:
+        """Yield what changes after a moment; see ``Api.watch``."""
+        watcher = watch.Watch(return_type="object")
+
+        def ask(**options: Any) -> Any:  # noqa: ANN401 - the client's own
+            return self._ask(resource, version, **options)
+
+        with _reported(resource.plural):
+            events = watcher.stream(
+                ask,
+                resource_version=since,
+                timeout_seconds=timeout_s,
+                allow_watch_bookmarks=True,
+                _request_timeout=(10, timeout_s + 10),
+            )
+            for event in events:
+                if event is None:
+                    continue
+                found = event["raw_object"]
+                moment = found.get("metadata", {}).get("resourceVersion", "")
+                yield Change(event["type"], msgspec.json.encode({"kind": resource.kind, **found}), moment)
+
+    def _ask(self, resource: Resource, version: str, **options: Any) -> Any:  # noqa: ANN401
+        options["_preload_content"] = False
+        if resource.group:
+            return self._custom.list_cluster_custom_object(
+                resource.group, version, resource.plural, **options
+            )
+        if resource.kind == "Node":
+            return self._core.list_node(**options)
+        return self._core.list_pod_for_all_namespaces(**options)
+
+
+def _configure(settings: client.Configuration, kubeconfig: Path | None, context: str | None) -> None:
+    try:
+        config.load_kube_config(
+            config_file=None if kubeconfig is None else str(kubeconfig),
+            context=context,
+            client_configuration=settings,
+            persist_config=False,
+        )
+    except config.ConfigException:
+        if kubeconfig is not None or context is not None:
+            raise
+        config.load_incluster_config(client_configuration=settings)
+
+
+@contextmanager
+def _reported(what: str) -> Iterator[None]:
+    """Say what an error of the client means for who asks."""
+    try:
+        yield
+    except client.ApiException as error:
+        said = f"{what}: the Kubernetes API answered {error.status} {error.reason}"
+        if error.status == HTTPStatus.GONE:
+            raise Gone(said) from error
+        if error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
+            raise Refused(
+                said, hint=f"let the account get, list and watch {what}: docs/sources/kubernetes.md"
+            ) from error
+        raise Unavailable(said, hint="the collector goes on where it stopped") from error
+    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+        raise Unavailable(f"{what}: the Kubernetes API cannot be reached: {error}") from error

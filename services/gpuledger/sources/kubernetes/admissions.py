@@ -1,0 +1,98 @@
+"""What a Kueue Workload asks for and what it was given: GPUs, their model, the hosts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpuledger.sources.kubernetes.objects import (
+    Admission,
+    Amount,
+    Assignment,
+    Reclaimable,
+    Topology,
+    Workload,
+    WorkloadSpec,
+)
+from gpuledger.sources.kubernetes.quantities import asked_milli, gpus_milli
+from gpuledger.sources.values import name
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+@dataclass(slots=True)
+class Placement:
+    """GPUs of one model.
+
+    Args:
+        gpus_milli: How many, in milli-GPU.
+        model: The flavor that they are of, where it is known.
+        hosts: Where they are, where it is known.
+    """
+
+    gpus_milli: int
+    model: str | None
+    hosts: list[str]
+
+
+def asked(workload: Workload) -> int:
+    """Return the GPUs that all pods together ask for, in milli-GPU.
+
+    Raises:
+        BadRecord: When a quantity cannot be read.
+    """
+    return sum(
+        pod_set.count * asked_milli(pod_set.template.spec)
+        for pod_set in workload.spec.pod_sets or ()
+        if pod_set.template is not None and pod_set.template.spec is not None
+    )
+
+
+def placements(
+    spec: WorkloadSpec, admission: Admission, reclaimable: Sequence[Reclaimable] = ()
+) -> dict[str, Placement]:
+    """Return what an admission gave: one part without a name, or one named after each GPU model.
+
+    Args:
+        spec: What was asked for; says how many pods there are where the admission does not.
+        admission: What was given, summed over the pods that were admitted.
+        reclaimable: Pods that are through, whose GPUs others may have.
+
+    Raises:
+        BadRecord: When a quantity cannot be read.
+    """
+    counts = {pod_set.name: pod_set.count for pod_set in spec.pod_sets or ()}
+    through = {pods.name: pods.count for pods in reclaimable}
+    found: dict[str | None, Placement] = {}
+    for given in admission.pod_set_assignments or ():
+        held = gpus_milli(given.resource_usage or {})
+        if not held:
+            continue
+        pods = counts.get(given.name, 0) if given.count is None else given.count
+        left = max(pods - through.get(given.name, 0), 0)
+        held = held * left // pods if pods else held
+        model = _flavor(given)
+        placement = found.setdefault(model, Placement(0, model, []))
+        placement.gpus_milli += held
+        placement.hosts = sorted({*placement.hosts, *_hosts(given.topology_assignment)})
+    if len(found) == 1:
+        return {"": next(iter(found.values()))}
+    return {f"-{model or 'other'}": placement for model, placement in found.items()}
+
+
+def _flavor(given: Assignment) -> str | None:
+    """Return the flavor of the GPUs of a pod set."""
+    usage: dict[str, Amount] = given.resource_usage or {}
+    for resource, flavor in (given.flavors or {}).items():
+        if resource in usage and gpus_milli({resource: usage[resource]}):
+            return name("status.admission.flavors", flavor)
+    return None
+
+
+def _hosts(topology: Topology | None) -> list[str]:
+    """Return the hosts of a topology assignment, when its lowest level is the host."""
+    if topology is None or not topology.levels or topology.levels[-1] != HOSTNAME:
+        return []
+    hosts = [domain.values[-1] for domain in topology.domains or () if domain.values]
+    for part in topology.slices or ():
+        if part.values_per_level:
+            hosts += part.values_per_level[-1].values()
+    return [name("topologyAssignment", host) for host in hosts]

@@ -1,0 +1,267 @@
+"""Pods: one run each, from when the scheduler bound the pod to a node until it is terminal or gone.
+
+A pod that pulls its image, restarts after a crash or is being terminated still holds its devices. A pod of a Kueue
+Workload is passed over: the Workload's own states carry its GPUs. So is a pod by which KAI reserves a device that
+others share: those who share it are booked with their part.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from gpuledger.events.workload import Ended, Started, Submitted
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.jobs import NO_USER, RUN, Teams
+from gpuledger.sources.kubernetes.naming import MADE, Named, Told, group_workload, identity, namespace
+from gpuledger.sources.kubernetes.nodes import Device
+from gpuledger.sources.kubernetes.objects import Meta, Pod, PodStatus
+from gpuledger.sources.kubernetes.quantities import asked_milli, fraction_milli, whole, whole_mib
+from gpuledger.sources.kubernetes.reading import (
+    Seen,
+    at_s,
+    condition,
+    created_s,
+    decode,
+    missing,
+    since_s,
+    written_s,
+)
+from gpuledger.sources.values import Odd, name
+
+QUEUE, GROUP = "kai.scheduler/queue", "pod-group-name"
+"""KAI: the label of a pod's queue, and the annotation that names its PodGroup."""
+
+_FRACTION, _MEMORY, _DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
+_RESERVATION = "kai-resource-reservation"
+_KUEUE = (
+    "kueue.x-k8s.io/workload",
+    "kueue.x-k8s.io/podset",
+    "kueue.x-k8s.io/managed",
+    "kueue.x-k8s.io/pod-group-name",
+    "kueue.x-k8s.io/prebuilt-workload-name",
+    "kueue.x-k8s.io/tas",
+)
+_PRODUCT = "nvidia.com/gpu.product"
+TERMINAL = frozenset(("Succeeded", "Failed"))
+DELETION = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    at_s: int
+    reason: str
+    exit: str | None
+    estimated: bool | None
+
+
+class Pods:
+    """Reads Pods.
+
+    Args:
+        cluster: The cluster.
+        teams: Accounts of queues and namespaces.
+        device: Node -> what a device of it is, as far as the node was seen.
+        jobs: Uids of the jobs whose pods are passed over, because a Kueue Workload stands for them.
+    """
+
+    def __init__(
+        self, cluster: str, teams: Teams, device: Callable[[str], Device], jobs: Collection[str]
+    ) -> None:
+        self._cluster, self._teams, self._device, self._jobs = cluster, teams, device, jobs
+        self._source = f"kubernetes/{cluster}"
+        self._told: dict[str, Told] = {}
+
+    def facts(self, seen: Seen) -> tuple[list[MADE], list[Odd]]:
+        """Return what follows from a state of a Pod.
+
+        Raises:
+            BadRecord: When it cannot be understood.
+        """
+        pod = decode(Pod, seen.raw)
+        if self._is_passed_over(pod.metadata):
+            return [], []
+        device = self._device(pod.spec.node_name or "")
+        gpus_milli = _held_milli(pod, device)
+        if not gpus_milli:
+            return [], []
+        return self._translate(pod, gpus_milli, device.model, seen)
+
+    def _is_passed_over(self, meta: Meta) -> bool:
+        if meta.namespace == _RESERVATION or meta.label("app") == _RESERVATION:
+            return True
+        if any(meta.label(key) or meta.annotation(key) for key in _KUEUE):
+            return True
+        return any(owner.uid in self._jobs for owner in meta.owner_references or ())
+
+    def _translate(
+        self, pod: Pod, gpus_milli: int, model: str | None, seen: Seen
+    ) -> tuple[list[MADE], list[Odd]]:
+        own, group = identity(pod.metadata), pod.metadata.annotation(GROUP)
+        workload = group_workload(pod.metadata, group) if group else own
+        named: Named = {"cluster": self._cluster, "workload": workload}
+        told = self._told.get(own)
+        if told is None:
+            told = self._told[own] = Told(self._source, own)
+        account, oddities = self._account(pod.metadata, group)
+        if not group and account is not None and not told.known:
+            self._submit(told, pod, named, account, gpus_milli)
+        started_s, run = _bound_s(pod), pod.metadata.uid if group else RUN
+        if started_s is not None:
+            started = Started(
+                **named,
+                run=run,
+                attempt=1,
+                gpus_milli=gpus_milli,
+                gpu_model=model or (pod.spec.node_selector or {}).get(_PRODUCT),
+                hosts=[name("spec.nodeName", pod.spec.node_name)] if pod.spec.node_name else [],
+                account=account if group else None,
+            )
+            told.tell("started", started_s, started)
+        ended = _end(pod, seen)
+        if isinstance(ended, _End):
+            self._stop(told, named, None if started_s is None else run, ended, is_group=bool(group))
+            if started_s is not None and ended.at_s < started_s:
+                oddities.append(("end-before-start", "the pod ended before it was bound; 0 is booked"))
+        elif ended is not None:
+            oddities.append(ended)
+        if seen.is_gone:
+            self._told.pop(own, None)
+        return told.take(), oddities
+
+    def _account(self, meta: Meta, group: str | None) -> tuple[str | None, list[Odd]]:
+        """Return the account of a pod: that of its queue, else of its namespace; of a group only its queue's."""
+        queue = meta.label(QUEUE)
+        if queue is not None:
+            return self._teams.account(QUEUE, self._cluster, queue)
+        if group:
+            return None, [("no-queue", f"metadata.labels: no {QUEUE}; the account is that of the PodGroup")]
+        return self._teams.account("metadata.namespace", self._cluster, namespace(meta))
+
+    def _submit(self, told: Told, pod: Pod, named: Named, account: str, gpus_milli: int) -> None:
+        labels = {"namespace": pod.metadata.namespace}
+        owner = next((own for own in pod.metadata.owner_references or () if own.controller), None)
+        for key, value in (
+            ("queue", pod.metadata.label(QUEUE)),
+            ("owner_kind", owner.kind if owner else None),
+            ("scheduler", pod.spec.scheduler_name),
+            ("priority_class", pod.spec.priority_class_name),
+        ):
+            if value:
+                labels[key] = name(key, value)
+        submitted = Submitted(
+            **named,
+            account=account,
+            user=NO_USER,
+            gpus_milli=gpus_milli,
+            time_limit_s=pod.spec.active_deadline_seconds,
+            priority=pod.spec.priority,
+            labels=labels,
+        )
+        told.tell("submitted", created_s(pod.metadata), submitted)
+
+    def _stop(self, told: Told, named: Named, run: str | None, ended: _End, *, is_group: bool) -> None:
+        if run is None and is_group:
+            return  # the group goes on without a pod that was never bound
+        stop = Ended(**named, run=run, reason=ended.reason, exit=ended.exit, estimated=ended.estimated)
+        told.tell("ended", ended.at_s, stop)
+
+
+def _held_milli(pod: Pod, device: Device) -> int:
+    """Return the GPUs that a pod holds once it is bound, in milli-GPU.
+
+    Raises:
+        BadRecord: When an amount cannot be read, or a part of the memory of an unknown device is asked for.
+    """
+    meta = pod.metadata
+    devices = whole(_DEVICES, meta.annotation(_DEVICES) or 1)
+    if (fraction := meta.annotation(_FRACTION)) is not None:
+        return fraction_milli(_FRACTION, fraction) * devices
+    if (memory := meta.annotation(_MEMORY)) is not None:
+        asked_mib = whole_mib(_MEMORY, memory)
+        if not pod.spec.node_name:
+            return 0  # what part it is follows from the device that it gets
+        if not device.memory_mib:
+            raise BadRecord(
+                f"{_MEMORY}: {asked_mib} MiB of a device of unknown size",
+                code="unknown-share",
+                hint="put the Nodes into the stream before the Pods; their label nvidia.com/gpu.memory says it",
+            )
+        return min(asked_mib * GPU_MILLI // device.memory_mib, GPU_MILLI) * devices
+    return asked_milli(pod.spec, device.milli)
+
+
+def _bound_s(pod: Pod) -> int | None:
+    """Return when the pod was bound to a node; None when it was not.
+
+    Raises:
+        BadRecord: When it was, and nothing says when.
+    """
+    status = pod.status or PodStatus()
+    scheduled = condition(status.conditions, "PodScheduled")
+    if scheduled is not None and scheduled.status == "True":
+        return since_s(scheduled, "PodScheduled")
+    if not pod.spec.node_name or pod.status is None:
+        return None
+    started_s = at_s(status.start_time)
+    if started_s is None:
+        raise missing("status.conditions[PodScheduled]")
+    return started_s
+
+
+def _end(pod: Pod, seen: Seen) -> "_End | Odd | None":
+    """Return how the pod ended, what is odd when nobody says when, or None while it holds its GPUs."""
+    status = pod.status or PodStatus()
+    is_terminal, is_gone = status.phase in TERMINAL, seen.is_gone
+    if not (is_terminal or is_gone):
+        return None
+    reason = _reason(status, is_terminal=is_terminal)
+    finished_s, exit_code = _finished(status, needs_all=not is_terminal)
+    if finished_s is not None:
+        return _End(finished_s, reason, exit_code, None)
+    if is_gone and seen.observed_s is not None:
+        return _End(seen.observed_s, reason, None, seen.is_guess)
+    evidence = (
+        _last_change(status) if is_terminal else None,
+        at_s(pod.metadata.deletion_timestamp),
+        seen.observed_s,
+        written_s(pod.metadata),
+    )
+    for last_s in evidence:
+        if last_s is not None:
+            return _End(last_s, reason, None, estimated=True)
+    return "ended-at-unknown-time", "status: the pod is over, and nothing says since when; its run stays open"
+
+
+def _finished(status: PodStatus, *, needs_all: bool) -> tuple[int | None, str | None]:
+    """Return when the last container ended, as far as known, and the first exit code that is not 0."""
+    statuses = status.container_statuses or ()
+    ended = [one.state.terminated for one in statuses if one.state and one.state.terminated]
+    times = [at for one in ended if (at := at_s(one.finished_at)) is not None]
+    if not times or (needs_all and len(times) < len(statuses)):
+        return None, None
+    codes = [one.exit_code for one in ended if one.exit_code is not None]
+    return max(times), str(next((code for code in codes if code), 0)) if codes else None
+
+
+def _reason(status: PodStatus, *, is_terminal: bool) -> str:
+    """Return why the pod ended, in the words of Kubernetes, the most telling first."""
+    if status.phase == "Succeeded":
+        return status.phase
+    if status.reason:
+        return status.reason
+    disrupted = condition(status.conditions, "DisruptionTarget")
+    if disrupted is not None and disrupted.status == "True" and disrupted.reason:
+        return disrupted.reason
+    for one in status.container_statuses or ():
+        ended = one.state.terminated if one.state else None
+        if ended is not None and ended.reason and ended.exit_code:
+            return ended.reason
+    return status.phase if is_terminal else DELETION
+
+
+def _last_change(status: PodStatus) -> int | None:
+    """Return the newest change of a condition that says that the pod does not run any more."""
+    kinds = ("Ready", "ContainersReady", "DisruptionTarget")
+    found = [condition(status.conditions, kind) for kind in kinds]
+    times = [at for one in found if one is not None and (at := at_s(one.last_transition_time)) is not None]
+    return max(times, default=None)

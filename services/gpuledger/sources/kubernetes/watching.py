@@ -1,0 +1,105 @@
+"""Lines of a watch stream -> facts: which object is read by whom."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.jobs import Teams
+from gpuledger.sources.kubernetes.naming import DEFAULT_CLUSTER, MADE
+from gpuledger.sources.kubernetes.nodes import Nodes
+from gpuledger.sources.kubernetes.podgroups import PodGroups
+from gpuledger.sources.kubernetes.pods import QUEUE, Pods
+from gpuledger.sources.kubernetes.reading import BOOKMARK, ERROR, Seen, unwrap
+from gpuledger.sources.kubernetes.workloads import Workloads
+from gpuledger.sources.pieces import Facts, Interpreter
+from gpuledger.sources.protocol import ImportOptions
+from gpuledger.sources.values import LocalTimes, Odd, cluster_name, shown
+
+CONFIGURATION = frozenset(
+    (
+        "AdmissionCheck",
+        "BindRequest",
+        "ClusterQueue",
+        "Cohort",
+        "ConfigMap",
+        "LocalQueue",
+        "Namespace",
+        "ProvisioningRequestConfig",
+        "Queue",
+        "ResourceFlavor",
+        "Topology",
+        "WorkloadPriorityClass",
+    )
+)
+"""Kinds that say how GPUs may be shared, not who held them; passed over."""
+
+_Reader = Callable[[Seen], tuple[list[MADE], list[Odd]]]
+
+
+class Watched(Interpreter):
+    """Understands every kind that tells of GPUs, whichever of them a stream holds.
+
+    Args:
+        options: What the person who imports says; times carry their offset, a zone is not needed.
+        context: What a fault of an earlier pass remembered, on a retry.
+    """
+
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        super().__init__(options)
+        LocalTimes(options.timezone)  # a zone that does not exist is still refused
+        self.cluster = cluster_name(options.cluster or DEFAULT_CLUSTER)
+        kind = (context or {}).get("kind")
+        self.default_kind = kind if isinstance(kind, str) else ""
+        self._teams = Teams(context)
+        nodes, workloads = Nodes(self.cluster), Workloads(self.cluster, self._teams)
+        pods = Pods(self.cluster, self._teams, nodes.device, workloads.jobs)
+        self._readers: dict[str, _Reader] = {
+            "Node": nodes.facts,
+            "Pod": pods.facts,
+            "PodGroup": PodGroups(self.cluster, self._teams).facts,
+            "Workload": workloads.facts,
+        }
+
+    def translate(self, raw: bytes) -> Facts:
+        """Return the facts of a line; none for bookmarks, configuration and objects without GPUs."""
+        seen = unwrap(raw, self.default_kind)
+        if seen.change == BOOKMARK:
+            return (), ()
+        if seen.change == ERROR:
+            raise BadRecord(
+                f"the watch ended with an error: {shown(bytes(seen.raw).decode('utf-8', 'replace'))}",
+                code="watch-error",
+                hint="what happened until the next state of each object is not in this stream",
+            )
+        reader = self._readers.get(seen.kind)
+        if reader is None:
+            if seen.kind in CONFIGURATION:
+                return (), ()
+            raise BadRecord(
+                f"kind: {shown(seen.kind)} tells nothing about GPUs",
+                code="unknown-kind",
+                hint=f"kinds that are read: {', '.join(sorted(self._readers))}",
+            )
+        facts, oddities = reader(seen)
+        return tuple(facts), oddities
+
+    def remember(self, raw: bytes) -> dict[str, object]:
+        """Return what a retry needs to give the object's team the same account, and its kind."""
+        remembered: dict[str, object] = {"kind": self.default_kind} if self.default_kind else {}
+        try:
+            meta = msgspec.json.decode(unwrap(raw, self.default_kind).raw, type=_Object).metadata
+        except (BadRecord, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return remembered
+        return remembered | self._teams.remember(
+            self.cluster, (meta.labels or {}).get(QUEUE) or meta.namespace
+        )
+
+
+class _Meta(msgspec.Struct):
+    namespace: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Meta

@@ -1,0 +1,66 @@
+import msgspec
+from tests.unit.sources.kubernetes.building import Object, admission, assignment, pod_set, workload
+
+from gpuledger.sources.kubernetes.admissions import asked, placements
+from gpuledger.sources.kubernetes.objects import Admission, Reclaimable, Workload
+from gpuledger.sources.kubernetes.reading import decode
+
+
+def given(*assignments: Object) -> Admission:
+    return msgspec.convert(admission(*assignments), Admission)
+
+
+def two_sets() -> Workload:
+    sets = [pod_set("driver", 1, 0), pod_set("workers", 4, 2)]
+    return decode(Workload, msgspec.json.encode(workload("x", sets, None)))
+
+
+def test_all_pods_of_all_sets_ask() -> None:
+    assert asked(two_sets()) == 8000
+
+
+def test_what_was_given_is_a_sum_over_the_pods() -> None:
+    placed = placements(
+        two_sets().spec, given(assignment("driver", 1, 0, "cpu"), assignment("workers", 4, 8, "h100"))
+    )
+    assert {part: (p.gpus_milli, p.model) for part, p in placed.items()} == {"": (8000, "h100")}
+
+
+def test_an_admission_without_a_count_is_of_all_pods() -> None:
+    workers = assignment("workers", 4, 8, "h100")
+    del workers["count"]
+    (placed,) = placements(two_sets().spec, given(workers), [Reclaimable(name="workers", count=3)]).values()
+    assert placed.gpus_milli == 2000
+
+
+def test_pods_that_are_through_never_make_it_negative() -> None:
+    through = [Reclaimable(name="workers", count=9)]
+    (placed,) = placements(two_sets().spec, given(assignment("workers", 4, 8, "h100")), through).values()
+    assert placed.gpus_milli == 0
+
+
+def test_hosts_are_read_in_both_forms() -> None:
+    old = {"levels": ["rack", "kubernetes.io/hostname"], "domains": [{"values": ["r1", "n2"], "count": 1}]}
+    new = {
+        "levels": ["kubernetes.io/hostname"],
+        "slices": [
+            {
+                "domainCount": 2,
+                "valuesPerLevel": [{"prefix": "n", "roots": ["1", "3"]}],
+                "universalPodCount": 1,
+            }
+        ],
+    }
+    racks = {"levels": ["rack"], "domains": [{"values": ["r1"], "count": 4}]}
+    for topology, hosts in ((old, ["n2"]), (new, ["n1", "n3"]), (racks, [])):
+        workers = assignment("workers", 4, 8, "h100", topologyAssignment=topology)
+        (placed,) = placements(two_sets().spec, given(workers)).values()
+        assert placed.hosts == hosts
+
+
+def test_parts_are_named_after_their_model() -> None:
+    driver = assignment("driver", 1, 1, "a100")
+    workers = assignment("workers", 4, 8, "h100")
+    del driver["flavors"]
+    placed = placements(two_sets().spec, given(driver, workers))
+    assert {part: p.gpus_milli for part, p in placed.items()} == {"-other": 1000, "-h100": 8000}

@@ -1,0 +1,144 @@
+from pathlib import Path
+
+import pytest
+from tests.unit.sources.kubernetes.building import (
+    UID,
+    Object,
+    bound,
+    change,
+    conditions,
+    events,
+    node,
+    odd,
+    pod,
+    read,
+    terminated,
+    told,
+)
+
+from gpuledger.events.workload import Ended, Started, Submitted
+from gpuledger.sources.protocol import Fault
+
+BEGAN = 1_793_476_800  # 2026-10-31T20:00:00Z
+AT_5, AT_9 = "2026-10-31T20:05:00Z", "2026-10-31T20:09:00Z"
+
+
+def last(tmp_path: Path, *objects: Object) -> tuple[int, Ended]:
+    event = events(read(tmp_path, *objects))[-1]
+    assert isinstance(event.data, Ended)
+    return event.at_s, event.data
+
+
+def test_a_pod_is_a_workload_with_one_run(tmp_path: Path) -> None:
+    found = events(
+        read(
+            tmp_path, node("node-1"), pod("x", 2, bound(AT_5), priority=7, schedulerName="default-scheduler")
+        )
+    )
+    submitted, started = (event.data for event in found[1:])
+    assert isinstance(submitted, Submitted)
+    assert isinstance(started, Started)
+    assert submitted.labels == {"namespace": "team-a", "scheduler": "default-scheduler"}
+    assert (submitted.account, submitted.priority, submitted.gpus_milli) == ("kubernetes/team-a", 7, 2000)
+    assert (started.run, started.hosts, started.gpu_model) == ("1", ["node-1"], "NVIDIA-H100-80GB-HBM3")
+    assert submitted.workload == started.workload
+    assert told(found)[1:] == [("workload.submitted", BEGAN), ("workload.started", BEGAN + 300)]
+
+
+def test_a_pod_without_gpus_is_passed_over(tmp_path: Path) -> None:
+    assert read(tmp_path, pod("cpu", 8, bound(AT_5), resource="cpu")) == []
+
+
+def test_a_pod_of_a_queue_is_booked_to_it(tmp_path: Path) -> None:
+    found = pod("x", 1, bound(AT_5), metadata={"labels": {"kai.scheduler/queue": "vision"}})
+    assert events(read(tmp_path, found))[0].data.account == "kubernetes/vision"  # type: ignore[attr-defined]
+
+
+def test_pods_of_a_group_are_its_runs(tmp_path: Path) -> None:
+    grouped = {"annotations": {"pod-group-name": "pg-1"}}
+    items = read(
+        tmp_path, pod("a", 1, bound(AT_5), metadata=grouped), pod("b", 1, None, metadata=grouped, node=None)
+    )
+    (event,) = events(items)
+    assert isinstance(event.data, Started)
+    assert (event.data.workload, event.data.account) == ("team-a/pg-1", None)
+    assert event.data.run.startswith(UID)
+    assert odd(items) == ["no-queue"]
+    gone = change("DELETED", pod("b", 1, None, metadata=grouped, node=None), AT_9)
+    assert events(read(tmp_path, gone)) == []
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        {"labels": {"kueue.x-k8s.io/managed": "true"}},
+        {"labels": {"kueue.x-k8s.io/podset": "main"}},
+        {"annotations": {"kueue.x-k8s.io/workload": "w"}},
+        {"namespace": "kai-resource-reservation"},
+    ],
+)
+def test_pods_that_others_stand_for_are_passed_over(tmp_path: Path, marked: Object) -> None:
+    assert read(tmp_path, pod("x", 1, bound(AT_5), metadata=marked)) == []
+
+
+def test_a_queue_name_alone_does_not_make_it_a_pod_of_kueue(tmp_path: Path) -> None:
+    labelled = pod("x", 1, bound(AT_5), metadata={"labels": {"kueue.x-k8s.io/queue-name": "q"}})
+    assert len(events(read(tmp_path, labelled))) == 2
+
+
+def test_a_device_that_is_a_part_is_booked_as_one(tmp_path: Path) -> None:
+    shared = node("node-1", 32, {"nvidia.com/gpu.product": "A100-SHARED", "nvidia.com/gpu.replicas": "4"})
+    start = events(read(tmp_path, shared, pod("x", 2, bound(AT_5))))[-1].data
+    assert isinstance(start, Started)
+    assert (start.gpus_milli, start.gpu_model) == (500, "A100")
+
+
+def test_more_memory_than_the_device_has_is_the_whole_device(tmp_path: Path) -> None:
+    asking = {"annotations": {"gpu-memory": "99999", "gpu-fraction-num-devices": "2"}}
+    start = events(read(tmp_path, node("node-1"), pod("x", 0, bound(AT_5), metadata=asking)))[-1].data
+    assert isinstance(start, Started)
+    assert start.gpus_milli == 2000
+    assert read(tmp_path, pod("x", 0, {"phase": "Pending"}, metadata=asking, node=None)) == []
+
+
+def test_a_pod_that_was_bound_nobody_says_when_is_a_fault(tmp_path: Path) -> None:
+    assert told(events(read(tmp_path, pod("x", 1, {"phase": "Running", "startTime": AT_5}))))[-1] == (
+        "workload.started",
+        BEGAN + 300,
+    )
+    (fault,) = read(tmp_path, pod("x", 1, {"phase": "Running"}))
+    assert isinstance(fault, Fault)
+    assert (fault.code, "PodScheduled" in fault.message) == ("missing-value", True)
+
+
+def test_a_terminal_pod_ends_with_its_last_container(tmp_path: Path) -> None:
+    statuses = [terminated(AT_5), terminated(AT_9, 137, "OOMKilled")]
+    at_s, end = last(tmp_path, pod("x", 1, bound(AT_5, "Failed", containerStatuses=statuses)))
+    assert (at_s, end.reason, end.exit, end.estimated) == (BEGAN + 540, "OOMKilled", "137", None)
+    at_s, end = last(tmp_path, pod("x", 1, bound(AT_5, "Succeeded", containerStatuses=[terminated(AT_9)])))
+    assert (at_s, end.reason, end.exit) == (BEGAN + 540, "Succeeded", "0")
+
+
+def test_reasons_are_those_of_kubernetes_the_most_telling_first(tmp_path: Path) -> None:
+    status = bound(AT_5, "Failed", containerStatuses=[terminated(AT_9, 1, "Error")])
+    assert last(tmp_path, pod("x", 1, status))[1].reason == "Error"
+    disrupted = conditions(DisruptionTarget=("True", "PreemptionByScheduler", AT_9))
+    status = status | {"conditions": status["conditions"] + disrupted}
+    assert last(tmp_path, pod("x", 1, status))[1].reason == "PreemptionByScheduler"
+    assert last(tmp_path, pod("x", 1, status | {"reason": "NodeLost"}))[1].reason == "NodeLost"
+
+
+def test_a_pod_that_is_gone_ends_when_that_was_seen(tmp_path: Path) -> None:
+    running = pod(
+        "x", 1, bound(AT_5, containerStatuses=[terminated(AT_5), {"name": "b", "state": {"running": {}}}])
+    )
+    at_s, end = last(tmp_path, change("DELETED", running, AT_9))
+    assert (at_s, end.reason, end.estimated) == (BEGAN + 540, "deleted", None)
+    at_s, end = last(tmp_path, change("VANISHED", running, AT_9))
+    assert (at_s, end.estimated) == (BEGAN + 540, True)
+    asked = running | {"metadata": running["metadata"] | {"deletionTimestamp": AT_9}}
+    at_s, end = last(tmp_path, change("DELETED", asked))
+    assert (at_s, end.estimated) == (BEGAN + 540, True)
+    written = running | {"metadata": running["metadata"] | {"managedFields": [{"time": AT_9}]}}
+    at_s, end = last(tmp_path, change("DELETED", written))
+    assert (at_s, end.estimated) == (BEGAN + 540, True)
