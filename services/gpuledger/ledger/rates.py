@@ -1,7 +1,8 @@
 """The rate card: what a GPU model's time weighs, in per mille, from which moment on (DESIGN section 7).
 
 Physical GPU-time is multiplied, never divided, so that weighted amounts stay whole numbers:
-gpu_ms_weighted = gpu_ms x weight. A model without an entry weighs 1000.
+gpu_ms_weighted = gpu_ms x weight. A model without an entry weighs 1000. GPUs of several models that one run holds
+together are named with the milli-GPU of each, such as ``a100:4000,h100:4000``: each model weighs its own part.
 """
 
 from bisect import bisect_right
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from gpuledger.kernel.amounts import WEIGHT_ONE
+from gpuledger.kernel.apportion import apportion
 
 RATE_CARD = "rate_card"
 """The policy that rate cards are versions of."""
@@ -58,9 +60,26 @@ class Rates:
         """Return what GPUs held over ``[start_s, end_s)`` weigh, in gpu_ms x per mille."""
         if not self.steps:
             return gpus_milli * (end_s - start_s) * WEIGHT_ONE
+        if model is not None and "," in model:
+            return sum(
+                self.weighted(name, milli, start_s, end_s) for name, milli in _parts(model, gpus_milli)
+            )
         return sum(
             gpus_milli * (end - begin) * weight for begin, end, weight in self.pieces(model, start_s, end_s)
         )
+
+
+def _parts(model: str, gpus_milli: int) -> Iterator[tuple[str, int]]:
+    """Yield the models that stand together in one name, and how many of the GPUs are of each."""
+    names, parts = [], []
+    for part in model.split(","):
+        name, _, milli = part.rpartition(":")
+        names.append(name)
+        parts.append(int(milli) if milli.isdigit() and milli.isascii() else 0)
+    if not any(parts):  # a name with a comma in it, of whatever source
+        yield "", gpus_milli
+        return
+    yield from zip(names, apportion(gpus_milli, parts), strict=True)
 
 
 UNWEIGHTED = Rates()

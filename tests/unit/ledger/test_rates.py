@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuledger.ledger.rates import UNWEIGHTED, Rates
+from gpuledger.ledger.rates import UNWEIGHTED, Rates, Version
 
 CARD = Rates({"h100": ((100, 2000), (200, 1500)), "b200": ((0, 3000),)})
 
@@ -59,3 +59,16 @@ def test_splitting_time_never_changes_what_it_weighs(
     card, middle, end = Rates({"m": steps}), start + lengths[0], start + sum(lengths)
     parts = card.weighted("m", 7, start, middle) + card.weighted("m", 7, middle, end)
     assert parts == card.weighted("m", 7, start, end)
+
+
+def test_models_held_together_weigh_each_its_own_part() -> None:
+    card = Rates.of([Version(0, 1, {"a100": 500, "h100": 2500}), Version(50, 2, {"a100": 600})])
+    both = card.weighted("a100:4000,h100:2000", 6000, 0, 100)
+    assert both == card.weighted("a100", 4000, 0, 100) + card.weighted("h100", 2000, 0, 100)
+    assert both == 4000 * (50 * 500 + 50 * 600) + 2000 * 100 * 2500
+
+
+def test_parts_of_a_changed_size_keep_their_proportion_and_sum_to_it() -> None:
+    card = Rates.of([Version(0, 1, {"a100": 0, "h100": 1})])
+    assert card.weighted("a100:4000,h100:4000", 3001, 0, 1) == 1500
+    assert card.weighted("a,b", 3000, 0, 1) == 3000 * 1000

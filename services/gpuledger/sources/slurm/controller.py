@@ -13,7 +13,16 @@ from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
 from gpuledger.sources.slurm.reading import JobReader, number_of, waiting_tasks
-from gpuledger.sources.slurm.shapes import Value, Words, bad_shape, instant_of, limit_of, plain, small
+from gpuledger.sources.slurm.shapes import (
+    UNREADABLE,
+    Value,
+    Words,
+    bad_shape,
+    instant_of,
+    limit_of,
+    plain,
+    small,
+)
 from gpuledger.sources.slurm.states import Kind, state_of
 from gpuledger.sources.values import name, shown
 
@@ -65,7 +74,7 @@ class ControllerReader(JobReader):
         """Return the run that a record tells of; the tasks of an array that wait are one record."""
         try:
             record = _decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise bad_shape(raw, error) from error
         job = self._job(record)
         array, tasks = plain(record.array_job_id), record.array_task_string

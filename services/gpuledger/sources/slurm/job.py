@@ -134,9 +134,8 @@ class SlurmJob:
             submitted_s=self.run_s,
             ended_s=self.ended_s if self.state.is_over else None,
             restarts=self.restarts,
-            is_resized=self.started_s is not None
-            and self.held_from_s is not None
-            and self.started_s < self.run_s,
+            is_resized=self.run_s > self.submitted_s or self.held_from_s not in (None, self.started_s),
+            first_s=min(self.submitted_s, self.run_s),
             lineage=self.lineage,
         )
 
@@ -164,7 +163,7 @@ def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Od
         account=account,
         user=NO_USER,
         gpus_milli=asked.milli,
-        gpu_model=asked.model,
+        gpu_model=None if asked.model is None or "," in asked.model else asked.model,
         time_limit_s=job.time_limit_s,
         eligible_at=instant(job.eligible_s)
         if job.eligible_s is not None and job.eligible_s > job.run_s

@@ -20,7 +20,7 @@ from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
 from gpuledger.sources.slurm.reading import EMPTY, JobReader, number_of, read_jobs
-from gpuledger.sources.slurm.shapes import Value, bad_shape, limit_of, plain
+from gpuledger.sources.slurm.shapes import UNREADABLE, Value, bad_shape, limit_of, plain
 from gpuledger.sources.slurm.states import Kind, State, state_of
 from gpuledger.sources.slurm.times import read_time
 from gpuledger.sources.values import LocalTimes, Odd, name
@@ -101,7 +101,7 @@ class _Documents(JobReader):
         """Return the run that a document tells of."""
         try:
             document = _decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise bad_shape(raw, error) from error
         submitted_s = self._time("@submit", document.submit)
         if submitted_s is None:

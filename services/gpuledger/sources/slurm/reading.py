@@ -3,6 +3,7 @@
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from gpuledger.sources.lines import Broken, Line
 from gpuledger.sources.pieces import Facts, Interpreter, anomalies, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.job import SCHEDULER, SlurmJob, facts_of
+from gpuledger.sources.slurm.shapes import decode_owner
 from gpuledger.sources.slurm.tres import Tres
 from gpuledger.sources.slurm.workloads import Workloads
 from gpuledger.sources.values import (
@@ -81,28 +83,39 @@ class JobReader(Interpreter):
         found = [self._facts(job) for job in parsed]
         return tuple(fact for facts, _ in found for fact in facts), [odd for _, odds in found for odd in odds]
 
+    def owner(self, raw: bytes) -> tuple[str | None, str | None]:
+        """Return the cluster and the account that a record names, however broken the rest of it is.
+
+        Raises:
+            BadRecord: When it is too broken for that, or of a form that is not JSON.
+        """
+        owner = decode_owner(raw)
+        return owner.cluster or owner.association.cluster, owner.account or owner.association.account
+
     def remember(self, raw: bytes) -> dict[str, object]:
         """Return what a retry needs to give the record the same account."""
         kept: dict[str, object] = {} if self._own_cluster is None else {"own_cluster": self._own_cluster}
-        try:
-            jobs = self.parse(raw)
-        except BadRecord:
-            return kept
-        for job in jobs[:1]:
-            kept |= self._teams.remember(job.cluster, job.account or "")
+        with suppress(BadRecord):
+            cluster, account = self.owner(raw)
+            kept |= self._teams.remember(self.cluster_of(cluster), account or "")
         return kept
 
     def look_ahead(self, pieces: Iterable[Line | Broken]) -> Iterator[Line | Broken]:
-        """Yield the pieces; read them in batches before, and ask the ledger for the runs of all jobs of a batch."""
+        """Yield the pieces; read them in batches before, and find the workloads of a batch in the order of its runs.
+
+        The ledger is asked for all jobs of a batch at once. In order, because a listing may tell the runs of a job in
+        any: each is found to go on from the one before it.
+        """
         rest = iter(pieces)
         for batch in iter(lambda: list(islice(rest, BATCH)), []):
             self._ahead = {p.raw: self._parsed(p.raw) for p in batch if isinstance(p, Line) and p.raw.strip()}
+            jobs = [j for parsed in self._ahead.values() if not isinstance(parsed, BadRecord) for j in parsed]
             wanted: dict[str, set[str]] = {}
-            for parsed in self._ahead.values():
-                if not isinstance(parsed, BadRecord):
-                    for job in parsed:
-                        wanted.setdefault(job.cluster, set()).add(job.job)
+            for job in jobs:
+                wanted.setdefault(job.cluster, set()).add(job.job)
             self._workloads.look_up(wanted)
+            for job in sorted(jobs, key=lambda job: job.run_s):
+                self._workloads.workload_of(job.identity)
             yield from batch
 
     def cluster_of(self, own: str | None) -> str:
@@ -172,7 +185,7 @@ def number_of(
 
 def asks_for_gpus(command: str | None) -> str | None:
     """Return the words of a command line that ask for GPUs, if there are any."""
-    found = _ASKS.search(command) if command and "gpu" in command.lower() + " -G " else None
+    found = _ASKS.search(command) if command else None
     return None if found is None else f"its command line asks for GPUs ({shown(found[0])})"
 
 
@@ -190,7 +203,7 @@ def with_banner(document: Document, items: Iterator[Translated | Fault]) -> Iter
 
 def read_jobs(path: Path, pieces: Iterable[Line | Broken], reader: JobReader) -> Iterator[Translated | Fault]:
     """Yield every record as facts or as a fault."""
-    return interpret(path, pieces if reader.options.known is None else reader.look_ahead(pieces), reader)
+    return interpret(path, reader.look_ahead(pieces), reader)
 
 
 def waiting_tasks(job: SlurmJob, array: str, expression: str) -> list[SlurmJob]:
@@ -207,13 +220,22 @@ def waiting_tasks(job: SlurmJob, array: str, expression: str) -> list[SlurmJob]:
         BadRecord: When the expression cannot be read.
     """
     listed, _, most = expression.strip("[]").partition("%")
-    limit = int(most) if most.isdigit() and most.isascii() and int(most) else TASKS_LIMIT
-    tasks = islice(_tasks(expression, listed), min(limit, TASKS_LIMIT))
-    return [replace(job, job=f"{array}_{task}") for task in tasks]
+    limit = int(most) if most.isdigit() and most.isascii() and len(most) <= _DIGITS and int(most) else None
+    tasks = list(islice(_tasks(expression, listed), limit or TASKS_LIMIT + 1))
+    told = [replace(job, job=f"{array}_{task}") for task in tasks[:TASKS_LIMIT]]
+    if len(tasks) > TASKS_LIMIT or "..." in listed:
+        odd = (
+            "tasks-cut",
+            f"array tasks: {shown(expression)} names more tasks than are told as waiting here",
+        )
+        told[-1:] = [replace(last, oddities=(*last.oddities, odd)) for last in told[-1:]]
+    return told
 
 
 TASKS_LIMIT = 10_000
 """More tasks of one array are not told as waiting at once."""
+
+_DIGITS = 9
 
 
 def _tasks(expression: str, listed: str) -> Iterator[int]:
@@ -223,7 +245,7 @@ def _tasks(expression: str, listed: str) -> Iterator[int]:
         if span.startswith("..."):
             return
         numbers = (first, last or first, step or "1")
-        if not all(n.isdigit() and n.isascii() and len(n) < 10 for n in numbers) or step == "0":  # noqa: PLR2004
+        if not all(n.isdigit() and n.isascii() and len(n) <= _DIGITS for n in numbers) or step == "0":
             raise BadRecord(
                 f"array tasks: {shown(expression)} is no list of tasks",
                 code="bad-array",

@@ -25,6 +25,8 @@ from gpuledger.sources.slurm.reading import (
     with_banner,
 )
 from gpuledger.sources.slurm.shapes import (
+    UNREADABLE,
+    Association,
     TresItem,
     Value,
     Words,
@@ -106,12 +108,6 @@ class _Exit(_Struct, frozen=True):
     signal: _Signal | None = None
 
 
-class _Association(_Struct, frozen=True):
-    cluster: str | None = None
-    account: str | None = None
-    user: str | None = None
-
-
 class Record(_Struct, frozen=True):
     """A job of accounting; what is not named here is not read."""
 
@@ -122,7 +118,7 @@ class Record(_Struct, frozen=True):
     cluster: str | None = None
     account: str | None = None
     user: str | None = None
-    association: _Association = _Association()
+    association: Association = Association()
     partition: str | None = None
     qos: str | None = None
     nodes: str | None = None
@@ -146,7 +142,7 @@ class AccountingReader(JobReader):
         """Return the run that a record tells of; the tasks of an array that wait are one record."""
         try:
             record = _decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise bad_shape(raw, error) from error
         job = self._job(record)
         array = plain(record.array.job_id)

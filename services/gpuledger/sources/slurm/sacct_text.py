@@ -74,19 +74,7 @@ class _Rows(JobReader):
 
     def parse(self, raw: bytes) -> Sequence[SlurmJob]:
         """Return the run that a row tells of; the tasks of an array that wait are one row."""
-        if not self._width:
-            raise BadRecord(
-                "the dead letter does not say which columns the record had",
-                code="no-context",
-                hint="import the file again",
-            )
-        cells = raw.removesuffix(b"\r").decode("utf-8", "backslashreplace").split(self._delimiter)
-        if len(cells) != self._width:
-            raise BadRecord(
-                f"{self._width} columns expected, {len(cells)} found",
-                code="wrong-columns",
-                hint="the row is cut short, or a field holds the separator: use sacct --json, or --delimiter='|#'",
-            )
+        cells = self._cells(raw)
         for first, last in self._twice:
             if cells[first] != cells[last]:
                 raise BadRecord(
@@ -106,6 +94,28 @@ class _Rows(JobReader):
         if found[3] is not None and job.state.kind is Kind.PENDING:
             return waiting_tasks(job, found[1], found[3])
         return (job,)
+
+    def owner(self, raw: bytes) -> tuple[str | None, str | None]:
+        """Return the cluster and the account that a row names."""
+        cells = self._cells(raw)
+        cluster, account = self._at.get("Cluster"), self._at.get("Account")
+        return None if cluster is None else cells[cluster], None if account is None else cells[account]
+
+    def _cells(self, raw: bytes) -> list[str]:
+        if not self._width:
+            raise BadRecord(
+                "the dead letter does not say which columns the record had",
+                code="no-context",
+                hint="import the file again",
+            )
+        cells = raw.removesuffix(b"\r").decode("utf-8", "backslashreplace").split(self._delimiter)
+        if len(cells) != self._width:
+            raise BadRecord(
+                f"{self._width} columns expected, {len(cells)} found",
+                code="wrong-columns",
+                hint="the row is cut short, or a field holds the separator: use sacct --json, or --delimiter='|#'",
+            )
+        return cells
 
     def _job(self, job_id: str, cells: list[str]) -> SlurmJob:
         at = self._at

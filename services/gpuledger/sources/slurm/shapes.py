@@ -121,3 +121,37 @@ class TresItem(msgspec.Struct, frozen=True):
     type: str = ""
     name: str | None = None
     count: Value = None
+
+
+class Association(msgspec.Struct, frozen=True, gc=False):
+    """Whose a job is, as accounting has it."""
+
+    cluster: str | None = None
+    account: str | None = None
+    user: str | None = None
+
+
+class Owner(msgspec.Struct, frozen=True, gc=False):
+    """What of a record says whose it is."""
+
+    cluster: str | None = None
+    account: str | None = None
+    association: Association = Association()
+
+
+_owner_decoder = msgspec.json.Decoder(Owner)
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises."""
+
+
+def decode_owner(raw: bytes) -> Owner:
+    """Return whose a record is.
+
+    Raises:
+        BadRecord: When it is no JSON object, or these are no words.
+    """
+    try:
+        return _owner_decoder.decode(raw)
+    except UNREADABLE as error:
+        raise bad_shape(raw, error) from error

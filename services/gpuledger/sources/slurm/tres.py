@@ -45,7 +45,8 @@ class Gpus(NamedTuple):
 
     Args:
         milli: All of them, in milli-GPU.
-        model: Their type, when there is one and only one.
+        model: Their type; of several the milli-GPU of each, such as ``a100:4000,h100:4000``; None when some of
+            them have no type.
         oddities: What is odd about the record.
     """
 
@@ -140,18 +141,13 @@ class Tres:
                 ("gpu-types-differ", f"{field}: {whole} GPUs, but {typed} by type; {whole} are booked")
             )
             types, typed = {}, 0
-        milli = ((whole - typed) * GPU_MILLI if whole is not None else 0) + sum(
-            self._typed(field, name, n) for name, n in types.items()
-        )
-        milli += sum(n * self._part(field, name) for name, n in parts.items())
+        by_type = {name: self._typed(field, name, n) for name, n in sorted(types.items()) if n}
+        rest = (whole - typed) * GPU_MILLI if whole is not None else 0
+        rest += sum(n * self._part(field, name) for name, n in parts.items())
+        milli = rest + sum(by_type.values())
         if milli > GPU_LIMIT * GPU_MILLI:
             raise BadRecord(f"{field}: {milli} milli-GPU are more than any job has", code="out-of-bounds")
-        models = [name for name, n in types.items() if n]
-        if len(models) > 1:
-            told = ", ".join(f"{n} {name}" for name, n in sorted(types.items()) if n)
-            oddities.append(("mixed-gpu-types", f"{field}: {told}; booked together, without a model"))
-        alone = len(models) == 1 and typed >= (whole or 0) and not parts
-        return Gpus(milli, models[0] if alone else None, tuple(oddities))
+        return Gpus(milli, None if rest else _model(by_type), tuple(oddities))
 
     def _typed(self, field: str, name: str, count: int) -> int:
         """Return what GPUs of a type are in milli-GPU; slices are rounded down together, never above their device."""
@@ -184,3 +180,9 @@ class Tres:
             code="unknown-fraction",
             hint="say how many milli-GPU one is, by the Count of gres.conf: shard=125 for 8 shards of each GPU",
         )
+
+
+def _model(by_type: Mapping[str, int]) -> str | None:
+    if len(by_type) > 1:
+        return ",".join(f"{name}:{milli}" for name, milli in by_type.items())
+    return next(iter(by_type), None)

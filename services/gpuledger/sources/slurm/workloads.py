@@ -18,6 +18,10 @@ REQUEUE_S = 3600
 """A run that is submitted within an hour of the end of another run of its number is the next run of that job: a
 requeue waits for the epilog, and numbers come round again after months."""
 
+HELD_S = 30 * 86_400
+"""A record that says itself that it is not the first of its job goes on from the one before it, however long the job
+was held since; but a number that was used longer ago was used by another job."""
+
 JOBS_LIMIT = 1 << 17
 """So many jobs of one pass are remembered; their records stand close together."""
 
@@ -115,11 +119,12 @@ def _linked(run: RunIdentity, runs: list[_Run]) -> _Run | None:
 
 
 def _follows(run: RunIdentity, before: _Run) -> bool:
+    ended_s = before.ended_s
     if run.is_resized or run.restarts:
-        return True
-    if run.restarts == 0 or before.ended_s is None:
+        return run.submitted_s - (before.submitted_s if ended_s is None else ended_s) <= HELD_S
+    if run.restarts == 0 or ended_s is None:
         return False
-    return -1 <= run.submitted_s - before.ended_s <= REQUEUE_S
+    return -1 <= run.submitted_s - ended_s <= REQUEUE_S
 
 
 def _submitted_s(run: _Run) -> int:
