@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.brokers import fixtures as brokers
 from tests.conftest import wait_for_the_disk
 from tests.integration.ledger.books import Ledger
 
@@ -11,6 +12,8 @@ from gpuledger.ingest.collector import relax_collector
 
 if TYPE_CHECKING:
     from gpuledger.database.embedded import EmbeddedPostgres
+
+apache_kafka = brokers.apache_kafka
 
 
 @pytest.fixture(scope="package", autouse=True)
