@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.commands.fixtures import Ledger
 
+from gpuledger.sources.registry import names
+
 HEADER = b"timestamp,duration,num_gpus,gpu_time,cluster"
 GOOD = [b"2017-10-01 00:00:%02d,3600.0,%d,%d.0,vc" % (n, n + 1, 3600 * (n + 1)) for n in range(4)]
 """One to four GPUs for an hour: 10 GPU-hours together."""
@@ -170,7 +172,7 @@ def test_an_unknown_source_is_bad_usage(ledger: Ledger, tmp_path: Path) -> None:
     assert ran.status == 2
     assert ran.problem == {
         "error": "source 'nosuch' is not known",
-        "hint": "known sources: clustercockpit, openb, philly",
+        "hint": f"known sources: {', '.join(names())}",
         "exit": 2,
     }
 
