@@ -42,9 +42,8 @@ def test_the_agent_costs_under_one_percent_of_a_core(tmp_path: Path, test_form: 
     reading_s = time.process_time() - cpu
     messages = len(spool.waiting(100_000))
     print(
-        f"\n{messages} messages of {passed_s:,.0f} s cost {used_s:.2f} s of processor:"
-        f" {used_s / passed_s:.3%} of a core,"
-        f" at most {SHARE_MAX:.0%} allowed; {reading_s / passed_s:.3%} of it is asking the driver"
+        f"\n{messages} messages of {passed_s:,.0f} s cost {used_s:.2f} s of processor: {used_s / passed_s:.3%} of a"
+        f" core, at most {SHARE_MAX:.0%} allowed; {reading_s / passed_s:.3%} of it is asking the driver"
     )
     assert messages >= STEPS[test_form] // 12
     assert used_s / passed_s < SHARE_MAX

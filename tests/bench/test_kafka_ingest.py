@@ -30,7 +30,10 @@ def published(events: int) -> list[Published]:
     """Return events of runs as messages of the scheduler's topic."""
     told = (event for batch in batches(1000) for event in batch)
     return [
-        (SCHEDULER_EVENTS, Message(key_of(e.data), encode(id=e.id, source=e.source, at_s=e.at_s, data=e.data)))
+        (
+            SCHEDULER_EVENTS,
+            Message(key_of(e.data), encode(id=e.id, source=e.source, at_s=e.at_s, data=e.data)),
+        )
         for e in islice(told, events)
     ]
 

@@ -52,7 +52,7 @@ def rows(folder: Path, count: int) -> bytes:
 
 
 def lines(folder: Path, count: int) -> bytes:
-    line = b"2026-11-30T%02d:%02d:00+00:00 n1 kernel: NVRM: Xid (PCI:0000:9b:00): 79, pid=7, GPU has fallen off.\n"
+    line = b"2026-11-30T%02d:%02d:00+00:00 n1 kernel: NVRM: Xid (PCI:0000:9b:00): 79, pid=7, fallen off the bus.\n"
     return b"".join(line % divmod(n, 60) for n in range(count))
 
 

@@ -18,6 +18,16 @@ from gpuledger.sources.values import Odd, name, shown
 _UUID = ("uuid", "gpu_uuid")
 _PCI = ("pci.bus_id", "gpu_bus_id")
 _POWER = ("power.draw.instant", "power.draw.average", "power.draw")
+_READ = (
+    "timestamp",
+    *_UUID,
+    *_PCI,
+    "utilization.gpu",
+    "memory.used",
+    *_POWER,
+    "remapped_rows.pending",
+    "remapped_rows.failure",
+)
 
 
 class NvidiaSmiCsv:
@@ -64,22 +74,21 @@ class _Rows(Translator):
         super().__init__(options, context)
         self._times = local_times(options)
         self._readings = Readings(KIND, options)
+        self._columns: Mapping[str, str] | None = None
 
     def translate(self, record: Record) -> Facts:
-        cells, units = {}, {}
-        for column, cell in record.values.items():
-            key, _, unit = column.partition(" [")
-            cells[key], units[key] = cell.strip(), unit.rstrip("]")
+        if self._columns is None:
+            self._columns = _wanted(record.values)
+        cells = {key: record.values[column].strip() for key, column in self._columns.items()}
         oddities: list[Odd] = []
         host = self._readings.host(None)
         uuid = name("uuid", text(_first(cells, _UUID)))
         at_s = self._time(cells.get("timestamp"), oddities)
 
         def value(key: str, unit: str) -> Decimal | None:
-            if units.get(key) not in (None, "", unit):
-                oddities.append(
-                    ("unknown-value", f"{key}: is in {shown(units[key])}, not {unit}; not measured")
-                )
+            written = (self._columns or {}).get(key, "").partition(" [")[2].rstrip("]")
+            if written not in {"", unit}:
+                oddities.append(("unknown-value", f"{key}: is in {shown(written)}, not {unit}; not measured"))
                 return None
             return number(f"{uuid}: {key}", cells.get(key), unit, oddities)
 
@@ -117,6 +126,12 @@ class _Rows(Translator):
         if odd is not None:
             oddities.append(odd)
         return at_s
+
+
+def _wanted(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns that are read: what the tool calls them -> as they stand in the header, with units."""
+    named = {column.partition(" [")[0]: column for column in values}
+    return {key: named[key] for key in _READ if key in named}
 
 
 def _first(cells: Mapping[str, str], keys: tuple[str, ...]) -> str | None:
