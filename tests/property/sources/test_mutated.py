@@ -35,6 +35,23 @@ SECONDS_MAX = 10.0
 CASES = [pytest.param(seed, id=str(seed)) for seed in SEEDS]
 
 
+def draw(seed: Seed, chance: random.Random, *, is_json: bool = True) -> bytes:
+    """Return a mutated record; a member of a JSON document is one that leaves the document whole, or that does not."""
+    while True:
+        record = mutated(chance.choice(seed.sample), seed.sample, chance)
+        if seed.entry.records != "members" or is_json == _is_json(record):
+            return record
+
+
+def _is_json(record: bytes) -> bool:
+    try:
+        msgspec.json.decode(record, type=msgspec.Raw)
+        msgspec.json.decode(b"[" + record + b"]", type=tuple[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
 def read(seed: Seed, folder: Path, records: Sequence[bytes]) -> list[Translated | Fault]:
     """Read a file of such records; one that is refused as a whole holds none."""
     path = seed.write(folder, seed.put_together(records))
@@ -101,7 +118,7 @@ def test_mutated_records_are_facts_or_faults_and_charge_nothing_twice(
     chance = random.Random(str(seed))
     size = 1 if seed.entry.records == "whole" else BATCH
     for _ in range(max(1, MUTATED[test_form] // shares // size)):
-        records = [mutated(chance.choice(seed.sample), seed.sample, chance) for _ in range(size)]
+        records = [draw(seed, chance) for _ in range(size)]
         items = read(seed, tmp_path, records)
         charged = charges(items)
         assert all(amount >= 0 for amount in charged.values())
@@ -109,6 +126,17 @@ def test_mutated_records_are_facts_or_faults_and_charge_nothing_twice(
         again = read(seed, tmp_path, records)
         assert identities(again) == identities(items)
         assert charges([*items, *again]) == charged, "what is read twice is charged once"
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, id=str(seed)) for seed in SEEDS if seed.entry.records == "members"]
+)
+def test_a_document_that_is_none_any_more_is_refused_whole_or_read(tmp_path: Path, seed: Seed) -> None:
+    chance = random.Random(str(seed))
+    for _ in range(BATCH):
+        items = read(seed, tmp_path, [*seed.sample, draw(seed, chance, is_json=False)])
+        charges(items)
+        check_faults(seed, items)
 
 
 @pytest.mark.parametrize("seed", CASES)
