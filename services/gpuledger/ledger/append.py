@@ -35,6 +35,9 @@ _TICK = dt.timedelta(microseconds=1)
 POLICY_SOURCE = "gpuledger/policies"
 """Says which versions of policy data a cluster's book has taken over."""
 
+REMAPPED_AT_ONCE = 5_000
+"""How many workloads a mapping restates before it forgets them again."""
+
 SETTLEMENT_SOURCE = "gpuledger/settlement"
 """Carries expiry and rollover."""
 
@@ -94,12 +97,14 @@ def append(
     fresh = _without_repeats(writer, book, [(event, *pseudonymous(event, keys)) for event in events], result)
     applied = queries.policies_applied(writer, book).get(book, [])
     taken_over = [] if book == ORG_BOOK else _taken_over(writer, book, applied)
-    if fresh or taken_over:
-        batch = _Batch(writer, book, head, calendar, applied)
-        head = batch.run([*taken_over, *fresh], clock.now())
-        result.accounts = batch.payers()
-        if due := batch.settlement():
-            head = _Batch(writer, book, head, calendar, applied).carry(due, clock.now())
+    # Each version restates in a batch of its own, so that what it restated need not be held in memory.
+    for told in [*([version] for version in taken_over), fresh]:
+        if told:
+            batch = _Batch(writer, book, head, calendar, applied)
+            head = batch.run(told, clock.now())
+            applied, result.accounts = batch.applied, result.accounts | batch.accounts
+            if due := batch.settlement():
+                head = _Batch(writer, book, head, calendar, applied).carry(due, clock.now())
     result.head = head
     return result
 
@@ -153,6 +158,7 @@ class _Batch:
         self.workloads: dict[str, _Workload] = {}
         self.others: list[projections.Journalled] = []
         self.carried: Sequence[Posting] = ()
+        self.accounts: set[str] = set()
 
     def run(self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime) -> BookHead:
         """Seal the events and write everything; return the new head."""
@@ -173,7 +179,9 @@ class _Batch:
                 f"an amount of book {self.book!r} is larger than the ledger can hold: {error}",
                 hint="grant less, or set a smaller weight from the same moment: gpuledger policy-data list",
             ) from error
-        projections.write_histories(self.writer, self.book, self._histories())
+        self._write_histories(
+            [(s.last_seq, s.known_before, name) for name, s in self.workloads.items() if s.last_seq]
+        )
         projections.write_hosts(self.writer, self.book, self.others)
         orders.write_orders(self.writer, self.book, self.others, self.calendar)
         store.write_head(self.writer, self.head)
@@ -269,14 +277,14 @@ class _Batch:
         return self._restate_all(seq, names, reason)
 
     def _remap(self, seq: int, _from_s: int, reason: str) -> Sequence[Posting]:
-        """Restate every workload of which other names now mean something else, whenever it was submitted."""
+        """Restate every workload that means something else now; a batch with a mapping holds nothing besides."""
         before, self.rules = self.rules, rules(self.applied, self.book)
-        for state in self.workloads.values():
-            state.history = None
         names = remapping.read_otherwise(self.writer, self.book, before, self.rules)
-        postings = self._restate_all(seq, names, reason)
-        for name in names:
-            self.workloads[name].last_seq = seq
+        postings: list[Posting] = []
+        for some in (names[n : n + REMAPPED_AT_ONCE] for n in range(0, len(names), REMAPPED_AT_ONCE)):
+            postings += self._restate_all(seq, some, reason)
+            self._write_histories([(seq, True, name) for name in some])
+            self.workloads.clear()
         return postings
 
     def _restate_all(self, seq: int, names: Sequence[str], reason: str) -> Sequence[Posting]:
@@ -301,17 +309,14 @@ class _Batch:
                 state.posted[key] = Posted(amount, seq)
         return postings
 
-    def _histories(self) -> list[tuple[int, bool, str, History]]:
-        return [
-            (state.last_seq, state.known_before, name, state.derived(self.rules))
-            for name, state in self.workloads.items()
-            if state.last_seq
+    def _write_histories(self, told: Sequence[tuple[int, bool, str]]) -> None:
+        """Bring up to date what follows for workloads: (newest sequence, were there rows before, name)."""
+        histories = [
+            (seq, known, name, self.workloads[name].derived(self.rules)) for seq, known, name in told
         ]
-
-    def payers(self) -> set[str]:
-        """Return the accounts that a mapping made of what the batch told of; nothing while there is none."""
-        told = self._histories() if self.rules else []
-        return {account for *_, history in told for account in history.accounts}
+        projections.write_histories(self.writer, self.book, histories)
+        if self.rules:
+            self.accounts.update(account for *_, history in histories for account in history.accounts)
 
 
 def postings_of(fact: Fact, at_s: int, booking: Booking) -> Sequence[Posting]:

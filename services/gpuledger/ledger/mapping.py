@@ -2,8 +2,9 @@
 
 Rules come in versions, each in force for the workloads that are submitted from its moment on: a workload has one
 payer from its first wait to its last run. Of the rules in force the first that matches counts. What none of them
-matches the next version decides that does, so that a later rule books anew what had no owner; what no version matches
-belongs to ``unmapped/NAME``. The result depends on the set of versions, never on when a book learned of them.
+matches, or comes from before all of them, the next version decides that has a rule for it, in the order in which
+versions were set: a later rule books anew what had no owner, and moves nothing of before its moment that had one. What
+no version matches belongs to ``unmapped/NAME``. When a book learned of a version makes no difference.
 """
 
 import fnmatch
@@ -90,39 +91,36 @@ class Meaning(NamedTuple):
         return self.minimum_runtime_s if asked_s is None else asked_s
 
 
-class _InForce(NamedTuple):
+class _Seen(NamedTuple):
     """A version as a cluster sees it: the rules that are about it, with their places."""
 
-    from_s: int
     org_seq: int
     rules: Sequence[tuple[int, MappingRule]]
+    is_empty: bool
+    """Whether it has no rule at all: then accounts stay as sources give them."""
 
 
 class Rules:
     """Every version of the mapping, as one cluster reads it.
 
-    A cluster that no rule in force is about keeps the accounts that its source gives.
+    A cluster that no rule is about keeps the accounts that its source gives.
 
     Args:
-        versions: In any order; of one moment the last set counts.
+        versions: In any order; of one moment the last set is in force.
         cluster: The cluster, which is also the root of the accounts that importing gives.
     """
 
-    __slots__ = ("_known", "_people", "_starts", "_versions", "cluster")
+    __slots__ = ("_known", "_labels", "_moments", "_people", "_versions", "cluster")
 
     def __init__(self, versions: Iterable[Version] = (), cluster: str = "") -> None:
-        of_moment = {v.from_s: v for v in sorted(versions, key=lambda v: (v.from_s, v.org_seq))}
+        as_set = sorted(versions, key=lambda version: version.org_seq)
         self.cluster = cluster
-        self._versions = [
-            _InForce(
-                v.from_s,
-                v.org_seq,
-                [(n, r) for n, r in enumerate(v.rules, 1) if not r.cluster or _matches(r.cluster, cluster)],
-            )
-            for v in of_moment.values()
-        ]
-        self._starts = [version.from_s for version in self._versions]
-        self._people = frozenset(name for v in self._versions for _, rule in v.rules for name in rule.user)
+        self._versions = [_seen(version, cluster) for version in as_set]
+        self._moments = sorted({version.from_s: place for place, version in enumerate(as_set)}.items())
+        rules = [rule for version in self._versions for _, rule in version.rules]
+        self._people = frozenset(name for rule in rules for name in rule.user)
+        parts = (part for rule in rules for part in _PART.findall(rule.to or ""))
+        self._labels = {"account", *parts, *(label for rule in rules for label in rule.labels)}
         self._known: dict[tuple[int, Foreign], Meaning] = {}
 
     def __bool__(self) -> bool:
@@ -133,8 +131,11 @@ class Rules:
         """Return what a workload means that was submitted at an instant."""
         if not self._versions:
             return Meaning(foreign.account)
-        first = max(0, bisect_right(self._starts, at_s) - 1)
-        key = first, foreign._replace(users=foreign.users & self._people)
+        begun = bisect_right(self._moments, at_s, key=lambda moment: moment[0])
+        first = self._moments[begun - 1][1] if begun else 0
+        # What no rule looks at makes no difference: names of jobs, say, would fill the memory.
+        labels = tuple(pair for pair in foreign.labels if pair[0] in self._labels)
+        key = first, Foreign(foreign.account, foreign.users & self._people, labels)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._decided(*key)
@@ -158,11 +159,12 @@ class Rules:
         return Understood(counts.at_s, asked, foreign, self.meaning(foreign, counts.at_s))
 
     def _decided(self, first: int, foreign: Foreign) -> Meaning:
-        in_force = self._versions[first]
-        if not in_force.rules or foreign.account.startswith(UNMAPPED_ROOT + SEPARATOR):
+        # The version in force, and those that were set after it; one that is about other clusters says nothing.
+        versions = [version for version in self._versions[first:] if version.rules or version.is_empty]
+        if not versions or versions[0].is_empty or foreign.account.startswith(UNMAPPED_ROOT + SEPARATOR):
             return Meaning(foreign.account)
         named = _Named.of(foreign, self.cluster)
-        for version in self._versions[first:]:
+        for version in versions:
             for number, rule in version.rules:
                 account = named.under(rule, foreign)
                 if account is not None:
@@ -236,6 +238,11 @@ class _Named(NamedTuple):
         except KeyError:
             return None
         return path if len(path) <= PATH_LIMIT else None
+
+
+def _seen(version: Version, cluster: str) -> _Seen:
+    about = [(n, r) for n, r in enumerate(version.rules, 1) if not r.cluster or _matches(r.cluster, cluster)]
+    return _Seen(version.org_seq, about, is_empty=not version.rules)
 
 
 def _terms(rule: MappingRule, account: str, matched: Matched) -> Meaning:

@@ -7,14 +7,16 @@ from decimal import Decimal
 import pytest
 import sqlalchemy as sa
 
-from gpuledger.database.engine import Writer, make_engine, reading
+from gpuledger.database.engine import Writer, make_engine, reading, writing
 from gpuledger.events import budget, host, telemetry, workload
 from gpuledger.events.envelope import Event, make
+from gpuledger.events.mapping import MappingRule
 from gpuledger.events.registry import Fact
 from gpuledger.ingest.intake import Intake
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.ledger import queries
+from gpuledger.ledger.append import append
 from gpuledger.ledger.balances import BalanceQuery, balances
 
 NOON = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
@@ -64,6 +66,32 @@ def test_an_account_is_created_once_whoever_sees_it_first(engine: sa.Engine) -> 
     first.take([told(0, submitted())])
     second.take([told(1, submitted())])
     assert rows(engine, "SELECT count(*) FROM ledger.journal WHERE book = '~org'") == [(2,)]
+
+
+MAPPED = budget.PolicyChanged(
+    policy="mapping", rules=[MappingRule(account=("ml-*",), to="lab/{account}")], by=budget.Part.INGEST
+)
+
+
+def test_of_mapped_work_the_account_it_leads_to_is_created_and_not_the_foreign_one(engine: sa.Engine) -> None:
+    intake = Intake(engine, FixedClock(NOON), Calendar())
+    intake.take([told(0, MAPPED)])
+    intake.take([told(0, submitted(account="ml-x")), told(0, budget.AccountCreated(account="org"))])
+    intake.take([told(1, submitted(account="other"))])
+    with reading(engine) as reader:
+        assert queries.account_paths(reader) == ["lab", "lab/ml-x", "org", "unmapped", "unmapped/other"]
+
+
+def test_an_account_that_a_crash_kept_from_being_created_is_created_by_the_next_worker(
+    engine: sa.Engine,
+) -> None:
+    intake = Intake(engine, FixedClock(NOON), Calendar())
+    intake.take([told(0, MAPPED)])
+    with writing(engine) as writer:  # as a worker does that ends right after it
+        append(writer, "alpha", run_of(0, 9), clock=FixedClock(NOON), calendar=Calendar())
+    Intake(engine, FixedClock(NOON), Calendar())
+    with reading(engine) as reader:
+        assert queries.account_paths(reader) == ["unmapped", "unmapped/org", "unmapped/org/vision"]
 
 
 def test_both_accounts_of_a_transfer_are_created(engine: sa.Engine) -> None:

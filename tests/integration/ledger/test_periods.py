@@ -177,5 +177,5 @@ def test_an_amount_is_divided_down_the_tree_by_largest_remainder(
     ],
 )
 def test_who_shares_a_cluster(cluster: str, expected: list[str]) -> None:
-    paths = ["org", "org/a", "philly/a"]
+    paths = ["org", "org/a", "philly/a", "unmapped/x"]  # what nobody owns is granted nothing
     assert members(cluster, paths, ["philly", "gpu1"]) == expected

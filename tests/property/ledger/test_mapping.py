@@ -51,7 +51,7 @@ rules_ = st.builds(
 )
 moments = st.integers(-3, 3).map(lambda day: day * 86_400 + 43_200)
 mappings = st.dictionaries(moments, st.lists(rules_, max_size=3), max_size=3)
-"""From when on, relative to the first fact -> the rules; moments differ, so that no order among them is left."""
+"""From when on, relative to the first fact -> the rules, in the order in which they are set."""
 
 
 @pytest.fixture(scope="module")
@@ -90,36 +90,44 @@ def expected(facts: Sequence[Fact], versions: dict[int, list[MappingRule]]) -> l
 def meant(
     account: str, user: str | None, at_s: int, versions: dict[int, list[MappingRule]]
 ) -> tuple[str, bool]:
-    """Return who pays and whether it is free, by the words of the design."""
-    if not versions:
+    """Return who pays and whether it is free, by the words of the design; versions stand in the order they were set."""
+    as_set = list(versions)
+    begun = [moment for moment in as_set if moment <= at_s]
+    asked = as_set[as_set.index(max(begun)) :] if begun else as_set
+    about = [
+        (moment, [rule for rule in versions[moment] if rule.cluster in ((), (CLUSTER,))]) for moment in asked
+    ]
+    heard = [(moment, rules) for moment, rules in about if rules or not versions[moment]]
+    if not heard or not versions[heard[0][0]]:
         return account, False
-    in_force = max((moment for moment in versions if moment <= at_s), default=min(versions))
-    if not [rule for rule in versions[in_force] if rule.cluster in ((), (CLUSTER,))]:
-        return account, False
-    for moment in sorted(versions):
-        for rule in versions[moment] if moment >= in_force else ():
+    for _, rules in heard:
+        for rule in rules:
             names = {(): True, ("org/a",): account == "org/a", ("org/*",): True}
             is_named = names.get(rule.account, account in ("org/b", "org/c/d"))
             parts = account.split("/")
             to = {None: account, "lab": "lab", "lab/{account}": f"lab/{account}"}.get(
                 rule.to, f"lab/{parts[1]}"
             )
-            if rule.cluster != ("beta",) and is_named and (not rule.user or user in rule.user):
+            if is_named and (not rule.user or user in rule.user):
                 return to, rule.klass == "unallocated"
     return f"unmapped/{account}", False
 
 
 def told(
-    facts: Sequence[Fact], versions: dict[int, list[MappingRule]], base_s: int, randomness: random.Random
+    facts: Sequence[Fact], versions: dict[int, list[MappingRule]], randomness: random.Random
 ) -> list[Event]:
-    """Return facts and rules as events in any order, some of them again and again."""
-    events = [event_of(number, fact, CLUSTER) for number, fact in enumerate(facts)]
-    for from_s, rules in versions.items():
-        fact = PolicyChanged(policy="mapping", rules=rules, by="ada")
-        events.append(make(id=f"m{from_s}", source="test", at_s=from_s, data=fact)[0])
+    """Return facts in any order, some of them again, and the rules between them in the order in which they were set."""
+    events: list[Event | None] = [event_of(number, fact, CLUSTER) for number, fact in enumerate(facts)]
     events += [event for event in events for _ in range(randomness.choice([0, 0, 0, 1]))]
+    events += [None] * len(versions)
     randomness.shuffle(events)
-    return events
+    waiting = iter(versions.items())
+    return [_set(*next(waiting)) if event is None else event for event in events]
+
+
+def _set(from_s: int, rules: list[MappingRule]) -> Event:
+    fact = PolicyChanged(policy="mapping", rules=rules, by="ada")
+    return make(id=f"m{from_s}", source="test", at_s=from_s, data=fact)[0]
 
 
 def tell(writer: Writer, events: Sequence[Event], randomness: random.Random, calendar: Calendar) -> None:
@@ -152,7 +160,7 @@ def test_facts_and_rules_in_any_order_come_to_what_the_oracle_says(
         randomness = random.Random(seed)
         with empty.connect() as connection, connection.begin() as transaction:
             reader, writer = Reader(connection), Writer(connection)
-            tell(writer, told(facts, versions, base_s, randomness), randomness, calendar)
+            tell(writer, told(facts, versions, randomness), randomness, calendar)
             found = {tuple(key): amount for *key, amount in connection.exec_driver_sql(NET).all()}
             assert found == net
             assert (verify(reader).ok, check(reader, calendar).differences) == (True, ())
@@ -200,3 +208,28 @@ def test_versions_in_any_order_say_the_same(order: list[Version]) -> None:
     assert [rules.meaning(Foreign("x"), at_s).account for at_s in (-1, 0, 4, 5, 8, 9, 10)] == [
         "lab/1", "lab/1", "lab/1", "lab/3", "lab/3", "lab/4", "lab/4",
     ]  # fmt: skip
+
+
+held = st.tuples(moments, st.lists(rules_, max_size=2))
+
+
+@given(
+    before=st.lists(held, max_size=4),
+    added=held,
+    at_s=moments,
+    account=st.sampled_from(ACCOUNTS),
+    user=st.sampled_from(USERS),
+)
+def test_a_version_moves_nothing_of_before_its_moment_that_a_rule_had_decided(
+    before: list[tuple[int, list[MappingRule]]],
+    added: tuple[int, list[MappingRule]],
+    at_s: int,
+    account: str,
+    user: str,
+) -> None:
+    versions = [Version(from_s, seq, rules) for seq, (from_s, rules) in enumerate(before, 1)]
+    foreign = Foreign(account, frozenset({user}))
+    stood = Rules(versions, CLUSTER).meaning(foreign, at_s)
+    stands = Rules([*versions, Version(added[0], 99, added[1])], CLUSTER).meaning(foreign, at_s)
+    if added[0] > at_s and stood.matched is not None:
+        assert stands == stood

@@ -12,6 +12,7 @@ from gpuledger.events.acceptance import understood
 from gpuledger.events.budget import Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import make
 from gpuledger.events.host import Registered
+from gpuledger.events.mapping import MappingRule
 from gpuledger.events.own import OWN
 from gpuledger.events.registry import Fact, name_of, names
 from gpuledger.events.workload import Submitted
@@ -74,12 +75,23 @@ GRANT: dict[str, Any] = {
         ),
         (Transferred(**{**GRANT, "period": "2026-13"}, to="org/b"), "2026-13"),
         (PolicyChanged(policy="organisation", timezone="Mars/Olympus", period="month"), "Mars/Olympus"),
+        (
+            PolicyChanged(policy="mapping", rules=[MappingRule(), MappingRule(to="Org")]),
+            "account: account path 'Org'",
+        ),
     ],
 )
 def test_an_order_that_no_book_could_be_settled_with_is_refused(fact: Fact, expected: str) -> None:
     with pytest.raises(BadRecord, match=expected) as refused:
         understood(told(fact))
     assert refused.value.code == "bad-field"
+
+
+def test_a_mapping_may_come_on_a_stream() -> None:
+    fact = PolicyChanged(
+        policy="mapping", rules=[MappingRule(account=("ml-*",), to="org/{account}")], by="ada"
+    )
+    assert understood(told(fact)).data == fact
 
 
 def test_a_cluster_cannot_be_called_like_the_organisations_book() -> None:

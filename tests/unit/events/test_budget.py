@@ -12,6 +12,8 @@ from gpuledger.events.budget import PolicyChanged
         b'{"policy":"organisation","timezone":"UTC","period":"month"}',
         b'{"policy":"organisation","timezone":"UTC","period":"month","by":"ada"}',
         b'{"policy":"rate_card","weights":{"h100":2000}}',
+        b'{"policy":"mapping","rules":[]}',
+        b'{"policy":"mapping","rules":[{"account":["ml-*"],"labels":{"qos":["high"]},"to":"org/a"}],"supersedes":4}',
     ],
 )
 def test_a_version_comes_back_as_it_was_written(body: bytes) -> None:
@@ -24,7 +26,10 @@ def test_a_version_comes_back_as_it_was_written(body: bytes) -> None:
         (b'{"policy":"organisation","timezone":"UTC"}', "policy organisation lacks period"),
         (b'{"policy":"rate_card"}', "policy rate_card lacks weights"),
         (b'{"policy":"rate_card","weights":{"h100":-1}}', "weights"),
-        (b'{"policy":"colour"}', "'colour' is none of organisation, rate_card"),
+        (b'{"policy":"mapping"}', "policy mapping lacks rules"),
+        (b'{"policy":"mapping","rules":[{"kind":"batch"}]}', "kind"),
+        (b'{"policy":"mapping","rules":[{"account":[""]}]}', "account"),
+        (b'{"policy":"colour"}', "'colour' is none of organisation, rate_card, mapping"),
     ],
 )
 def test_a_version_without_its_keys_is_refused(body: bytes, expected: str) -> None:

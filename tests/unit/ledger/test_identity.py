@@ -21,8 +21,9 @@ from gpuledger.events.budget import (
 )
 from gpuledger.events.closing import PeriodClosing, PeriodReopened
 from gpuledger.events.incident import CreditReversed
+from gpuledger.events.mapping import MappingRule
 from gpuledger.events.orders import Order
-from gpuledger.ledger.identity import ASIDE, UserKey, impersonal, person_of, pseudonymous
+from gpuledger.ledger.identity import ASIDE, UserKey, impersonal, person_of, pseudonymous, with_tokens
 from gpuledger.ledger.segments import NOBODY
 
 ADA = {"Ada": UserKey(b"key", "u-1")}
@@ -123,3 +124,27 @@ def test_what_the_command_line_says_by_itself_is_known(monkeypatch: pytest.Monke
         assert inspect.signature(command).parameters["reason"].default in set(Word)
     monkeypatch.setattr("getpass.getuser", lambda: (_ for _ in ()).throw(OSError))
     assert who() in set(Part)
+
+
+def mapping(*rules: MappingRule, by: str = "ingest") -> PolicyChanged:
+    return PolicyChanged(policy="mapping", rules=list(rules), by=by, reason=Word.MAPPING_FILE)
+
+
+def test_people_whom_rules_name_are_tokens_and_the_digest_does_not_tell_who() -> None:
+    keys = {"Ada": UserKey(b"key", "u-1"), "Bo": UserKey(b"other", "u-2")}
+    rules = [MappingRule(user=("Bo", NOBODY, "Ada"), to="org/a"), MappingRule()]
+    fact, digest = pseudonymous(told(0, mapping(*rules), id="x"), keys)
+    assert fact == mapping(MappingRule(user=(NOBODY, "u-1", "u-2"), to="org/a"), MappingRule())
+    others = [MappingRule(user=("Cy", "Di", "Ed"), to="org/a"), MappingRule()]
+    others_keys = {name: UserKey(name.encode(), f"u-{name}") for name in ("Cy", "Di", "Ed")}
+    assert pseudonymous(told(0, mapping(*others), id="x"), others_keys)[1] == digest
+    assert pseudonymous(told(0, mapping(*others[:1]), id="x"), others_keys)[1] != digest
+
+
+def test_rules_about_nobody_are_left_as_they_are() -> None:
+    event = told(0, mapping(MappingRule(account=("a",), to="org/a")), id="x")
+    assert pseudonymous(event, {}) == (event.data, event.digest)
+
+
+def test_a_person_who_has_no_token_stays_a_name_that_matches_nobody() -> None:
+    assert with_tokens([MappingRule(user=("Ada", "Bo"))], {"Ada": "u-1"}) == [MappingRule(user=("Bo", "u-1"))]

@@ -136,6 +136,19 @@ def test_a_version_holds_for_what_is_submitted_from_its_moment_on() -> None:
     assert found == ["org/a", "org/a", "org/a", "org/b", "org/b"]
 
 
+def test_a_version_moves_nothing_of_before_its_moment_that_had_an_owner() -> None:
+    """Not even of before all versions, which the one reads that was set first."""
+    first = Version(100, 8, [MappingRule(account=("a",), to="org/a")])
+    earlier = Version(10, 9, [MappingRule(account=("a", "b"), to="org/b")])
+    rules = Rules([first, earlier], "philly")
+    assert [rules.meaning(Foreign("philly/a"), at_s).account for at_s in (0, 10, 100)] == [
+        "org/a",
+        "org/b",
+        "org/a",
+    ]
+    assert [rules.meaning(Foreign("philly/b"), at_s).account for at_s in (0, 10, 100)] == ["org/b"] * 3
+
+
 def test_of_one_moment_the_version_that_was_set_last_counts() -> None:
     rules = Rules(
         [Version(10, 9, [MappingRule(to="org/b")]), Version(10, 8, [MappingRule(to="org/a")])], "philly"
@@ -149,6 +162,13 @@ def test_what_had_no_owner_is_decided_by_the_next_version_that_has_a_rule_for_it
     assert rules.meaning(Foreign("philly/b"), 10) == Meaning("org/b", matched=Matched(9, 1))
     assert rules.meaning(Foreign("philly/a"), 10).account == "org/a"
     assert rules.meaning(Foreign("philly/a"), 100).account == "unmapped/a", "no rule of today is about it"
+
+
+def test_a_version_that_is_about_other_clusters_says_nothing() -> None:
+    other, mine = MappingRule(cluster=("alex",), to="org/a"), MappingRule(cluster=("philly",), to="org/p")
+    rules = Rules([Version(10, 8, [other]), Version(100, 9, [mine]), Version(200, 10, [other])], "philly")
+    found = [rules.meaning(Foreign("philly/x"), at_s).account for at_s in (0, 10, 100, 200)]
+    assert found == ["org/p", "org/p", "org/p", "philly/x"]
 
 
 def test_a_version_without_rules_leaves_its_time_as_the_source_says_it() -> None:

@@ -39,7 +39,7 @@ def test_a_root_named_like_the_cluster_owns_it_alone() -> None:
 
 
 def test_other_roots_share_a_cluster_that_no_root_is_named_like() -> None:
-    paths = ["lab/b", "openb/ls", "org/a"]
+    paths = ["lab/b", "openb/ls", "org/a", "unmapped/x"]  # what nobody owns is entitled to nothing
     assert members("h100", paths, ["h100", "openb"]) == ["lab/b", "org/a"]
 
 
