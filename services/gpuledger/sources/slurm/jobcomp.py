@@ -19,10 +19,9 @@ from gpuledger.sources.pieces import interpret_again
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
-from gpuledger.sources.slurm.reading import EMPTY, JobReader, number_of, read_jobs
+from gpuledger.sources.slurm.reading import JobReader, number_of, read_jobs
 from gpuledger.sources.slurm.shapes import UNREADABLE, Value, bad_shape, limit_of, plain
 from gpuledger.sources.slurm.states import Kind, State, state_of
-from gpuledger.sources.slurm.times import read_time
 from gpuledger.sources.values import LocalTimes, Odd, name
 
 
@@ -95,7 +94,7 @@ class _Documents(JobReader):
 
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
         super().__init__(options, context)
-        self._utc = LocalTimes(None)
+        self.times = LocalTimes(None)
 
     def parse(self, raw: bytes) -> Sequence[SlurmJob]:
         """Return the run that a document tells of."""
@@ -103,12 +102,12 @@ class _Documents(JobReader):
             document = _decoder.decode(raw)
         except UNREADABLE as error:
             raise bad_shape(raw, error) from error
-        submitted_s = self._time("@submit", document.submit)
+        submitted_s = self.time("@submit", document.submit)[0]
         if submitted_s is None:
             raise BadRecord(
                 "@submit: is missing", code="missing-value", hint="the run cannot be told from others"
             )
-        start_s, end_s = self._time("@start", document.start), self._time("@end", document.end)
+        start_s, end_s = self.time("@start", document.start)[0], self.time("@end", document.end)[0]
         state = _state(document, end_s)
         oddities: tuple[Odd, ...] = ()
         if state.kind is Kind.RESIZED and start_s == end_s:
@@ -118,7 +117,7 @@ class _Documents(JobReader):
                 **self._words(document),
                 state=state,
                 submitted_s=submitted_s,
-                eligible_s=self._time("@eligible", document.eligible),
+                eligible_s=self.time("@eligible", document.eligible)[0],
                 started_s=start_s,
                 resized_s=_resized_s(document, state, start_s, end_s),
                 ended_s=end_s,
@@ -150,9 +149,6 @@ class _Documents(JobReader):
             "exit": document.exit_code or None,
             "lineage": document.original_sluid or document.sluid or None,
         }
-
-    def _time(self, field: str, value: str | None) -> int | None:
-        return None if value is None or value in EMPTY else read_time(self._utc, field, value)[0]
 
 
 _STARTED = State(Kind.RUNNING, "RUNNING")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 
 from gpuledger.kernel.accounts import escape_part, join
@@ -18,6 +19,7 @@ from gpuledger.sources.pieces import Facts, Interpreter, anomalies, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.job import SCHEDULER, SlurmJob, facts_of
 from gpuledger.sources.slurm.shapes import decode_owner
+from gpuledger.sources.slurm.times import read_time
 from gpuledger.sources.slurm.tres import Tres
 from gpuledger.sources.slurm.workloads import Workloads
 from gpuledger.sources.values import (
@@ -43,6 +45,10 @@ _ASKS = re.compile(
 )
 
 
+_Placed = tuple[SlurmJob, str]
+"""A run and its workload."""
+
+
 class JobReader(Interpreter):
     """Understands the records of one format: a subclass says how a record is a ``SlurmJob``.
 
@@ -60,8 +66,9 @@ class JobReader(Interpreter):
         self._workloads = Workloads(options.known)
         own = (context or {}).get("own_cluster")
         self._own_cluster = own if isinstance(own, str) else None
+        self._times_read: dict[str | None, tuple[int | None, Odd | None]] = {}
         self._clusters: dict[str, str] = {}
-        self._ahead: dict[bytes, Sequence[SlurmJob] | BadRecord] = {}
+        self._ahead: dict[bytes, list[_Placed] | BadRecord] = {}
 
     @abstractmethod
     def parse(self, raw: bytes) -> Sequence[SlurmJob]:
@@ -73,14 +80,14 @@ class JobReader(Interpreter):
 
     def translate(self, raw: bytes) -> Facts:
         """Return the facts of a record."""
-        parsed = self._ahead.get(raw)
-        if parsed is None:
-            parsed = self.parse(raw)
-        elif isinstance(parsed, BadRecord):
-            raise parsed
-        if len(parsed) == 1:
-            return self._facts(parsed[0])
-        found = [self._facts(job) for job in parsed]
+        placed = self._ahead.get(raw)
+        if isinstance(placed, BadRecord):
+            raise placed
+        if placed is None:
+            placed = [(job, self._workloads.workload_of(job.identity)) for job in self.parse(raw)]
+        if len(placed) == 1:
+            return self._facts(*placed[0])
+        found = [self._facts(job, workload) for job, workload in placed]
         return tuple(fact for facts, _ in found for fact in facts), [odd for _, odds in found for odd in odds]
 
     def owner(self, raw: bytes) -> tuple[str | None, str | None]:
@@ -108,15 +115,33 @@ class JobReader(Interpreter):
         """
         rest = iter(pieces)
         for batch in iter(lambda: list(islice(rest, BATCH)), []):
-            self._ahead = {p.raw: self._parsed(p.raw) for p in batch if isinstance(p, Line) and p.raw.strip()}
-            jobs = [j for parsed in self._ahead.values() if not isinstance(parsed, BadRecord) for j in parsed]
+            parsed = {p.raw: self._parsed(p.raw) for p in batch if isinstance(p, Line) and p.raw.strip()}
+            jobs = [job for found in parsed.values() if not isinstance(found, BadRecord) for job in found]
             wanted: dict[str, set[str]] = {}
             for job in jobs:
                 wanted.setdefault(job.cluster, set()).add(job.job)
             self._workloads.look_up(wanted)
-            for job in sorted(jobs, key=lambda job: job.run_s):
-                self._workloads.workload_of(job.identity)
+            jobs.sort(key=attrgetter("run_s"))
+            workloads = {id(job): self._workloads.workload_of(job.identity) for job in jobs}
+            self._ahead = {
+                raw: found if isinstance(found, BadRecord) else [(job, workloads[id(job)]) for job in found]
+                for raw, found in parsed.items()
+            }
             yield from batch
+
+    def time(self, field: str, value: str | None) -> tuple[int | None, Odd | None]:
+        """Return seconds since the epoch, None when there is no time, and what is odd about the time.
+
+        Raises:
+            BadRecord: When it is no time, or outside the years 1970 to 2100.
+        """
+        found = self._times_read.get(value)
+        if found is None or found[1] is not None:  # what is odd is told with its own field
+            found = (None, None) if value is None or value in EMPTY else read_time(self.times, field, value)
+            if len(self._times_read) >= _TIMES_LIMIT:
+                self._times_read.clear()
+            self._times_read[value] = found
+        return found
 
     def cluster_of(self, own: str | None) -> str:
         """Return the cluster of a record that names one itself, or does not.
@@ -151,13 +176,13 @@ class JobReader(Interpreter):
         except BadRecord as error:
             return error
 
-    def _facts(self, job: SlurmJob) -> Facts:
+    def _facts(self, job: SlurmJob, workload: str) -> Facts:
         clashes: list[Odd] = []
         if job.account is None or job.account in EMPTY:
             account = join(UNMAPPED, job.cluster)
         else:
             account, clashes = self._teams.account("account", job.cluster, job.account)
-        facts, oddities = facts_of(job, self._workloads.workload_of(job.identity), account)
+        facts, oddities = facts_of(job, workload, account)
         return tuple(facts), clashes + oddities
 
     def labels(self, account: str | None, partition: str | None, qos: str | None) -> dict[str, str] | None:
@@ -236,6 +261,7 @@ TASKS_LIMIT = 10_000
 """More tasks of one array are not told as waiting at once."""
 
 _DIGITS = 9
+_TIMES_LIMIT = 4096  # the times of one record, and of records beside it, are often the same
 
 
 def _tasks(expression: str, listed: str) -> Iterator[int]:

@@ -6,7 +6,8 @@ there. Bytes that are no UTF-8 are kept as escapes. Steps (``8841.0``, ``8841.ba
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from gpuledger.kernel.errors import BadRecord, Refused
@@ -18,7 +19,7 @@ from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
 from gpuledger.sources.slurm.reading import EMPTY, JobReader, asks_for_gpus, read_jobs, waiting_tasks
 from gpuledger.sources.slurm.states import Kind, state_of
-from gpuledger.sources.slurm.times import duration, limit_seconds, read_time, span
+from gpuledger.sources.slurm.times import duration, limit_seconds, span
 from gpuledger.sources.values import name, shown, whole_number
 
 REQUIRED = ("JobID", "State", "Submit", "Start", "End", "AllocTRES")
@@ -30,6 +31,13 @@ WANTED = (
     "SubmitLine",
 )  # fmt: skip
 """The columns to ask sacct for."""
+
+_READ = (
+    "Cluster", "Account", "User", "Partition", "QOS", "State", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
+    "Suspended", "TimelimitRaw", "Timelimit", "AllocTRES", "ReqTRES", "NodeList", "ExitCode", "Flags", "SubmitLine",
+    "Restarts", "SLUID", "OriginalSluid",
+)  # fmt: skip
+"""The columns that are read beside JobID; those that are not there are empty."""
 
 _DELIMITERS = (b"|#", b"|")
 _NUMBER = re.compile(r"(\d+)(?:_(\d+)|_\[([^\]]+)\]?|\+(\d+))?(\..+)?")
@@ -67,6 +75,7 @@ class _Rows(JobReader):
         self._at = {column: index for index, column in enumerate(self._columns) if isinstance(column, str)}
         self._twice = [(n, self._at[c]) for n, c in enumerate(self._columns) if self._at.get(c, n) != n]
         self._width = len(self._columns)
+        self._wanted = itemgetter(*(self._at.get(column, -1) for column in _READ))
 
     def remember(self, raw: bytes) -> dict[str, object]:
         """Return the columns too: a retry has no header."""
@@ -118,59 +127,56 @@ class _Rows(JobReader):
         return cells
 
     def _job(self, job_id: str, cells: list[str]) -> SlurmJob:
-        at = self._at
-
-        def cell(column: str) -> str:
-            index = at.get(column)
-            value = "" if index is None else cells[index]
-            return "" if value in EMPTY else value
-
-        state = state_of("State", cells[at["State"]])
-        elapsed_s = whole_number("ElapsedRaw", cell("ElapsedRaw")) if cell("ElapsedRaw") else None
-        suspended_s = duration("Suspended", cell("Suspended"))
-        submitted_s, _ = read_time(self.times, "Submit", cells[at["Submit"]])
+        cells.append("")  # what columns that are not there hold
+        (
+            cluster, account, user, partition, qos, word, submit, eligible, start, end, elapsed, suspended, minutes,
+            limit, held_tres, asked_tres, hosts, exit_, flags, command, restarts, sluid, original,
+        ) = self._wanted(cells)  # fmt: skip
+        submitted_s, _ = self.time("Submit", submit)
         if submitted_s is None:
             raise BadRecord(
                 "Submit: is missing", code="missing-value", hint="the run cannot be told from others"
             )
-        start, end = cell("Start"), cell("End")
-        asked = self.tres.text("ReqTRES", cell("ReqTRES"))
-        held = self.tres.text("AllocTRES", cell("AllocTRES"))
-        account, user, eligible = cell("Account"), cell("User"), cell("Eligible")
-        times = span(self.times, start, end, None if elapsed_s is None else elapsed_s + suspended_s)
+        elapsed_s = None if elapsed in EMPTY else whole_number("ElapsedRaw", elapsed)
+        suspended_s = duration("Suspended", suspended)
+        times = span(self.time, start, end, None if elapsed_s is None else elapsed_s + suspended_s)
+        asked = self.tres.text("ReqTRES", asked_tres)
+        held = self.tres.text("AllocTRES", held_tres)
+        untracked = None
+        if asked is None and held is None:
+            untracked = asks_for_gpus(command) or self._old_request(cells)
         return SlurmJob(
-            cluster=self.cluster_of(cell("Cluster")),
+            cluster=self.cluster_of(cluster),
             job=job_id,
-            state=state,
+            state=state_of("State", word),
             submitted_s=submitted_s,
-            eligible_s=read_time(self.times, "Eligible", eligible)[0],
+            eligible_s=self.time("Eligible", eligible)[0],
             started_s=times.start_s,
             ended_s=times.end_s,
             elapsed_s=elapsed_s,
             suspended_s=suspended_s,
-            user=name("User", user) if user else None,
-            account=account or None,
+            user=None if user in EMPTY else name("User", user),
+            account=account,
             asked=asked,
             held=held,
-            untracked=None if asked or held else asks_for_gpus(cell("SubmitLine")) or _old_request(cell),
-            time_limit_s=limit_seconds(cell("TimelimitRaw"), cell("Timelimit")),
-            hosts=hosts_of("NodeList", cell("NodeList")),
-            labels=self.labels(account, cell("Partition"), cell("QOS")),
-            exit=cell("ExitCode") or None,
-            restarts=whole_number("Restarts", cell("Restarts")) if cell("Restarts") else None,
-            lineage=cell("OriginalSluid") or cell("SLUID") or None,
-            is_altered="JobAltered" in cell("Flags"),
+            untracked=untracked,
+            time_limit_s=limit_seconds(minutes, limit),
+            hosts=hosts_of("NodeList", hosts),
+            labels=self.labels(account, partition, qos),
+            exit=exit_ or None,
+            restarts=None if restarts in EMPTY else whole_number("Restarts", restarts),
+            lineage=original or sluid or None,
+            is_altered="JobAltered" in flags,
             oddities=times.oddities,
         )
 
-
-def _old_request(cell: Callable[[str], str]) -> str | None:
-    """Return what older versions (to 20.02) told of GPUs, for each node, where they are not tracked."""
-    for column in ("AllocGRES", "ReqGRES"):
-        told = cell(column)
-        if "gpu" in told and not told.endswith("gpu:0"):
-            return f"{column} names GPUs ({shown(told)})"
-    return None
+    def _old_request(self, cells: Sequence[str]) -> str | None:
+        """Return what older versions (to 20.02) told of GPUs, for each node, where they are not tracked."""
+        for column in ("AllocGRES", "ReqGRES"):
+            told = cells[self._at.get(column, -1)]
+            if "gpu" in told and not told.endswith("gpu:0"):
+                return f"{column} names GPUs ({shown(told)})"
+        return None
 
 
 def _header(path: Path, first: Line | Broken | None) -> tuple[bytes, list[str]]:

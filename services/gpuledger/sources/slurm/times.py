@@ -1,6 +1,7 @@
 """Times and durations as Slurm writes them for people, such as ``2026-11-29T14:53:49`` and ``1-02:03:04``."""
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from gpuledger.events.fields import END_OF_TIME_S
@@ -11,6 +12,10 @@ from gpuledger.sources.values import LocalTimes, Odd, epoch_second, shown, whole
 _DURATION = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{2})(?:\.\d+)?")
 _SHIFT_S = 7200
 """No clock is moved by more."""
+
+
+ReadTime = Callable[[str, str], tuple[int | None, Odd | None]]
+"""Reads the time of a field: seconds since the epoch, and what is odd about it."""
 
 
 class Span(NamedTuple):
@@ -36,11 +41,11 @@ def read_time(times: LocalTimes, field: str, value: str) -> tuple[int | None, Od
     return times.read(field, value)
 
 
-def span(times: LocalTimes, start: str, end: str, length_s: int | None) -> Span:
+def span(read: ReadTime, start: str, end: str, length_s: int | None) -> Span:
     """Return start and end; of times that clocks showed twice, those that are as far apart as the run was long.
 
     Args:
-        times: The zone of the times.
+        read: Reads a time of a field.
         start: Empty when there is none.
         end: Empty when there is none.
         length_s: For how long the run held its resources, where that is told.
@@ -48,7 +53,7 @@ def span(times: LocalTimes, start: str, end: str, length_s: int | None) -> Span:
     Raises:
         BadRecord: When one is no time.
     """
-    (start_s, odd), (end_s, odd_too) = read_time(times, "Start", start), read_time(times, "End", end)
+    (start_s, odd), (end_s, odd_too) = read("Start", start), read("End", end)
     if odd is None and odd_too is None:
         return Span(start_s, end_s)
     oddities = tuple(o for o in (odd, odd_too) if o is not None)

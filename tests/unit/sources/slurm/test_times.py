@@ -1,5 +1,7 @@
 """Times and durations as Slurm prints them."""
 
+from functools import partial
+
 import pytest
 
 from gpuledger.kernel.errors import BadRecord
@@ -7,7 +9,7 @@ from gpuledger.sources.slurm.times import Span, duration, limit_seconds, read_ti
 from gpuledger.sources.values import LocalTimes
 
 UTC = LocalTimes(None)
-BERLIN = LocalTimes("Europe/Berlin")
+berlin = partial(read_time, LocalTimes("Europe/Berlin"))
 BACK = 1_792_888_200
 """2026-10-25T00:30:00Z: clocks of Berlin show 02:30, and an hour later again."""
 
@@ -44,18 +46,18 @@ def test_times_are_text_or_seconds() -> None:
 
 def test_of_times_that_came_twice_those_that_fit_the_length_are_meant() -> None:
     shown = "2026-10-25T02:30:00"
-    assert span(BERLIN, shown, shown, 3600) == Span(BACK, BACK + 3600)
-    assert span(BERLIN, shown, "2026-10-25T03:30:00", 3600) == Span(BACK + 3600, BACK + 7200)
-    assert span(BERLIN, "2026-10-25T01:30:00", shown, 7200) == Span(BACK - 3600, BACK + 3600)
+    assert span(berlin, shown, shown, 3600) == Span(BACK, BACK + 3600)
+    assert span(berlin, shown, "2026-10-25T03:30:00", 3600) == Span(BACK + 3600, BACK + 7200)
+    assert span(berlin, "2026-10-25T01:30:00", shown, 7200) == Span(BACK - 3600, BACK + 3600)
 
 
 def test_without_a_length_the_first_is_taken_and_reported() -> None:
     shown = "2026-10-25T02:30:00"
-    found = span(BERLIN, shown, shown, None)
+    found = span(berlin, shown, shown, None)
     assert (found.start_s, found.end_s) == (BACK, BACK)
     assert {code for code, _ in found.oddities} == {"ambiguous-time"}
-    assert [code for code, _ in span(BERLIN, shown, "", 60).oddities] == ["ambiguous-time"]
-    assert span(BERLIN, shown, "2026-10-25T04:30:00", 99_999).oddities
+    assert [code for code, _ in span(berlin, shown, "", 60).oddities] == ["ambiguous-time"]
+    assert span(berlin, shown, "2026-10-25T04:30:00", 99_999).oddities
 
 
 @pytest.mark.parametrize(
