@@ -55,9 +55,7 @@ class Slurm:
     def look(self) -> None:
         """Read the map anew."""
         self._jobs = {}
-        if self._job_map is None or not self._job_map.is_dir():
-            return
-        for path in self._job_map.iterdir():
+        for path in _listed(self._job_map):
             if text := _read(path).strip():
                 self._jobs[path.name] = text.splitlines()[0].strip()
 
@@ -119,6 +117,14 @@ class _Data(msgspec.Struct):
 
 class _Checkpoint(msgspec.Struct):
     Data: _Data
+
+
+def _listed(folder: Path | None) -> list[Path]:
+    """Return the files of a folder; none when there is none, or it may not be read."""
+    try:
+        return [] if folder is None else sorted(folder.iterdir())
+    except OSError:
+        return []
 
 
 def _read(path: Path) -> str:

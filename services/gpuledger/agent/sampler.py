@@ -67,7 +67,7 @@ class Sampler:
         self._known: dict[str, Device] = {}
         self._beat_s: int | None = None
         self._looked_s = 0
-        self._is_deaf = False
+        self._is_deaf = self._is_forgetful = False
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Work until told to stop; whatever the driver does, the loop goes on."""
@@ -99,7 +99,7 @@ class Sampler:
         self._look_again(at_s, lost=len(owned) < len(self._known))
         self._spool_measured(self._sampling.add(at_s, owned))
         self._beat(at_s)
-        self._parts.health.save()
+        self._remember()
 
     def pause(self) -> None:
         """Wait for the next reading; errors that come meanwhile are told with their time."""
@@ -131,6 +131,16 @@ class Sampler:
         """Return the devices that the driver lists, and those that it listed before and no longer does."""
         self._known.update((device.uuid, device) for device in devices)
         return list(self._known.values())
+
+    def _remember(self) -> None:
+        """Keep what is known of the devices; a disk that takes nothing costs a clean check after a restart at most."""
+        try:
+            self._parts.health.save()
+            self._is_forgetful = False
+        except Unavailable as error:
+            if not self._is_forgetful:
+                self._parts.note(error.message)
+            self._is_forgetful = True
 
     def _look_again(self, at_s: int, *, lost: bool) -> None:
         """Open the driver anew now and then while a device is lost: only then it can be seen to be back."""

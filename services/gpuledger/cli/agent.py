@@ -14,6 +14,8 @@ from gpuledger.cli.output import note
 
 if TYPE_CHECKING:
     from gpuledger.agent.owners import Owners
+    from gpuledger.agent.sampler import Config, Sampler
+    from gpuledger.agent.shipping import Shipping
 
 app = typer.Typer(help="Agents that run on the hosts.", no_args_is_help=True)
 
@@ -71,32 +73,27 @@ def nvml(
     config = settings.load()
     folder = spool or config.home / "agent"
     waiting = Spool(folder, spool_mib * MIB)
-    parts = Parts(
-        driver=Nvml(),
-        owners=_owners(scheduler, job_map, checkpoint),
-        spool=waiting,
-        health=Health(folder / "health.json"),
-        clock=SystemClock(),
-        sleep=time.sleep,
-        note=note,
+    health, clock = Health(folder / "health.json"), SystemClock()
+    holders = _owners(scheduler, job_map, checkpoint)
+    works = Config(
+        cluster=cluster_name(cluster),
+        host=host or socket.gethostname(),
+        sample_s=sample,
+        interval_s=interval,
     )
-    sampler = Sampler(
-        Config(
-            cluster=cluster_name(cluster),
-            host=host or socket.gethostname(),
-            sample_s=sample,
-            interval_s=interval,
-        ),
-        parts,
-    )
+    sampler = Sampler(works, Parts(Nvml(), holders, waiting, health, clock, time.sleep, note))
+    _work(sampler, Shipping(waiting, open_broker(config), note), works, once=once)
+
+
+def _work(sampler: "Sampler", shipping: "Shipping", works: "Config", *, once: bool) -> None:
+    """Measure here and publish in a thread, until a signal comes or the one message is made."""
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    shipping = Shipping(waiting, open_broker(config), note)
-    thread = threading.Thread(target=shipping.run, args=(stop, float(sample)), name="shipping")
+    thread = threading.Thread(target=shipping.run, args=(stop, float(works.sample_s)), name="shipping")
     thread.start()
     try:
-        end_s = time.monotonic() + interval if once else float("inf")
+        end_s = time.monotonic() + works.interval_s if once else float("inf")
         sampler.run(lambda: stop.is_set() or time.monotonic() >= end_s)
     finally:
         stop.set()

@@ -131,3 +131,13 @@ def test_a_loss_is_declared_at_once_when_the_broker_is_back(tmp_path: Path) -> N
     (gap,) = decode(message.value.encode()).data.gaps
     assert (gap.messages, int(gap.start.timestamp())) == (lost.messages, START_S)
     assert spool.lost() is None
+
+
+def test_a_disk_that_takes_nothing_is_told_once_and_sampling_goes_on(tmp_path: Path) -> None:
+    clock, notes, spool = Clock(), list[str](), Spool(tmp_path / "spool", 1 << 20)
+    health = Health(tmp_path / "none" / "health.json")
+    parts = Parts(Script(clock, busy(14)), Nobody(), spool, health, clock, clock.sleep, notes.append)
+    steps = iter(range(14))
+    Sampler(Config(cluster="west", host="n1"), parts).run(lambda: next(steps, None) is None)
+    assert len([note for note in notes if "cannot be written" in note]) == len(notes) == 1
+    assert len(spool.waiting(10)) == 3
