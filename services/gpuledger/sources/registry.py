@@ -18,6 +18,7 @@ from gpuledger.sources.philly import Philly
 from gpuledger.sources.philly_json import PhillyJson
 from gpuledger.sources.protocol import Source
 from gpuledger.sources.slurm.jobcomp import Jobcomp
+from gpuledger.sources.slurm.nodes import SlurmNodes
 from gpuledger.sources.slurm.sacct_json import SacctJson
 from gpuledger.sources.slurm.sacct_text import SacctText
 from gpuledger.sources.slurm.slurmrestd import Slurmrestd
@@ -42,6 +43,7 @@ _ALL: tuple[Source, ...] = (
     PhillyJson(),
     SacctJson(),
     SacctText(),
+    SlurmNodes(),
     Slurmrestd(),
     Swf(),
     Watch("kai"),
