@@ -22,8 +22,10 @@ from gpuledger.sources.slurm.nodes import SlurmNodes
 from gpuledger.sources.slurm.sacct_json import SacctJson
 from gpuledger.sources.slurm.sacct_text import SacctText
 from gpuledger.sources.slurm.slurmrestd import Slurmrestd
+from gpuledger.sources.slurm.squeue_json import SqueueJson
 from gpuledger.sources.swf import Swf
 from gpuledger.sources.xid_log import XidLog
+
 
 _ALL: tuple[Source, ...] = (
     Acme(),
@@ -45,6 +47,7 @@ _ALL: tuple[Source, ...] = (
     SacctText(),
     SlurmNodes(),
     Slurmrestd(),
+    SqueueJson(),
     Swf(),
     Watch("kai"),
     Watch("kueue"),

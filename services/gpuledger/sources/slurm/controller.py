@@ -5,6 +5,7 @@ runs, and the start of one that waits, are expectations. Where resources are not
 told beside them, while the job holds it.
 """
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -12,7 +13,8 @@ import msgspec
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
-from gpuledger.sources.slurm.reading import JobReader, number_of, waiting_tasks
+from gpuledger.sources.slurm.live import LiveReader, is_eligible, start_of
+from gpuledger.sources.slurm.reading import number_of
 from gpuledger.sources.slurm.shapes import (
     UNREADABLE,
     Value,
@@ -40,6 +42,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     end_time: Value = None
     resize_time: Value = None
     suspend_time: Value = None
+    state_reason: str | None = None
     cluster: str | None = None
     account: str | None = None
     user_name: str | None = None
@@ -67,8 +70,10 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 _decoder = msgspec.json.Decoder(Record)
 
 
-class ControllerReader(JobReader):
+class ControllerReader(LiveReader):
     """Understands a job of the controller."""
+
+    throttled = re.compile(rb'"array_task_string":\s*"[^"]*%')
 
     def parse(self, raw: bytes) -> Sequence[SlurmJob]:
         """Return the run that a record tells of; the tasks of an array that wait are one record."""
@@ -79,7 +84,7 @@ class ControllerReader(JobReader):
         job = self._job(record)
         array, tasks = plain(record.array_job_id), record.array_task_string
         if array and tasks and job.state.kind is Kind.PENDING and plain(record.array_task_id) is None:
-            return waiting_tasks(job, str(array), tasks)
+            return self.waiting(job, str(array), tasks)
         return (job,)
 
     def _job(self, record: Record) -> SlurmJob:
@@ -94,6 +99,7 @@ class ControllerReader(JobReader):
         held = self.tres.text("tres_alloc_str", record.tres_alloc_str or "")
         if held is None and record.gres_detail:
             held = self.tres.details("gres_detail", record.gres_detail)
+        hosts = hosts_of("nodes", record.nodes) if state.kind is not Kind.PENDING else ()
         return SlurmJob(
             cluster=self.cluster_of(record.cluster),
             job=number_of(
@@ -106,7 +112,7 @@ class ControllerReader(JobReader):
             state=state,
             submitted_s=submitted_s,
             eligible_s=instant_of("eligible_time", record.eligible_time),
-            started_s=instant_of("start_time", record.start_time),
+            started_s=start_of(state.kind, instant_of("start_time", record.start_time), hosts),
             resized_s=instant_of("resize_time", record.resize_time),
             ended_s=instant_of("end_time", record.end_time),
             suspended_at_s=paused_s if state.kind is Kind.SUSPENDED else None,
@@ -117,10 +123,11 @@ class ControllerReader(JobReader):
             held=held,
             untracked=None if asked or held else _asks(record),
             time_limit_s=limit_of(record.time_limit, 60),
-            hosts=hosts_of("nodes", record.nodes) if state.kind is not Kind.PENDING else (),
+            hosts=hosts,
             labels=self.labels(record.account, record.partition, record.qos),
             restarts=small(record.restart_cnt),
             lineage=record.original_sluid or record.sluid or None,
+            is_eligible=is_eligible(state.kind, record.state_reason or ""),
         )
 
 

@@ -6,6 +6,7 @@ same run when it has ended, and one that was edited afterwards says it better: t
 the record had come, and of contradictory facts the furthest counts.
 """
 
+import datetime as dt
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from gpuledger.events.envelope import Event, data_json, make
+from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.events.workload import (
     Ended,
     Preempted,
@@ -36,9 +38,13 @@ SCHEDULER = "slurm"
 """Begins the source of every fact; the cluster of records that name none."""
 
 NOTHING = Gpus(0)
+
+NEVER = instant(END_OF_TIME_S - 1)
+"""When a job may start of which nobody can say when: it is no demand until a later record says better."""
+
 _DIGEST_CHARACTERS = 12
 _VERSIONS = {Kind.PENDING: 1, Kind.RUNNING: 2, Kind.SUSPENDED: 2}
-_OVER, _ALTERED = 3, 4
+_HELD_BACK, _OVER, _ALTERED = 0, 3, 4
 _STOPS: dict[Kind, type[Stopped]] = {Kind.REQUEUED: Requeued, Kind.PREEMPTED: Preempted}
 
 Facts = list[tuple[Event, bytes]]
@@ -75,6 +81,7 @@ class SlurmJob:
         restarts: Runs of the job before this one, where the record says so.
         lineage: SLUID of the job's first run, where the record says so.
         is_altered: Whether the record was edited after the end.
+        is_eligible: Whether a job that waits would start if enough GPUs were free.
         oddities: What is odd about the record besides what follows from the above.
     """
 
@@ -103,6 +110,7 @@ class SlurmJob:
     restarts: int | None = None
     lineage: str | None = None
     is_altered: bool = False
+    is_eligible: bool = True
     oddities: tuple[Odd, ...] = ()
 
     @property
@@ -155,7 +163,7 @@ def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Od
     _check_times(job, begin_s)
     held = job.held or NOTHING
     asked = job.asked or held
-    version = _ALTERED if job.is_altered else _VERSIONS.get(job.state.kind, _OVER)
+    version = _version(job)
     run, cluster = str(job.run_s), job.cluster
     submitted = Submitted(
         cluster=cluster,
@@ -165,9 +173,7 @@ def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Od
         gpus_milli=asked.milli,
         gpu_model=None if asked.model is None or "," in asked.model else asked.model,
         time_limit_s=job.time_limit_s,
-        eligible_at=instant(job.eligible_s)
-        if job.eligible_s is not None and job.eligible_s > job.run_s
-        else None,
+        eligible_at=_eligible_at(job),
         labels=job.labels or None,
         version=version,
     )
@@ -197,6 +203,20 @@ def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Od
         for what, fact in _stops(job, workload, begin_s, version):
             facts.append(_fact(job, what, job.ended_s, fact))
     return facts, list(_oddities(job, begin_s))
+
+
+def _version(job: SlurmJob) -> int:
+    """Return how far a record had come: a job that is held back now may have been demand before it was."""
+    if job.is_altered:
+        return _ALTERED
+    return _VERSIONS.get(job.state.kind, _OVER) if job.is_eligible else _HELD_BACK
+
+
+def _eligible_at(job: SlurmJob) -> dt.datetime | None:
+    """Return when it could first start: the end of time while something else than GPUs is in the way."""
+    if job.eligible_s is not None and job.eligible_s > job.run_s:
+        return instant(job.eligible_s)
+    return None if job.is_eligible else NEVER
 
 
 def _fact(job: SlurmJob, what: str, at_s: int, data: WorkloadFact) -> tuple[Event, bytes]:

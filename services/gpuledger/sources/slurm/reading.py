@@ -231,7 +231,7 @@ def read_jobs(path: Path, pieces: Iterable[Line | Broken], reader: JobReader) ->
     return interpret(path, reader.look_ahead(pieces), reader)
 
 
-def waiting_tasks(job: SlurmJob, array: str, expression: str) -> list[SlurmJob]:
+def waiting_tasks(job: SlurmJob, array: str, expression: str, running: int = 0) -> list[SlurmJob]:
     """Return the tasks of an array that wait and may start: as many as its own limit lets run at once.
 
     The tasks beyond the limit are not demand. Each task that has started has a record of its own.
@@ -240,13 +240,15 @@ def waiting_tasks(job: SlurmJob, array: str, expression: str) -> list[SlurmJob]:
         job: What the one record of all waiting tasks says.
         array: The number of the array.
         expression: The tasks, such as ``0-3,7,10-20:5%2``; an ellipsis stands for what Slurm cut off.
+        running: How many tasks of the array run already: they count against its limit.
 
     Raises:
         BadRecord: When the expression cannot be read.
     """
     listed, _, most = expression.strip("[]").partition("%")
-    limit = int(most) if most.isdigit() and most.isascii() and len(most) <= _DIGITS and int(most) else None
-    tasks = list(islice(_tasks(expression, listed), limit or TASKS_LIMIT + 1))
+    is_limited = most.isdigit() and most.isascii() and len(most) <= _DIGITS and int(most) > 0
+    limit = max(0, int(most) - running) if is_limited else TASKS_LIMIT + 1
+    tasks = list(islice(_tasks(expression, listed), limit))
     told = [replace(job, job=f"{array}_{task}") for task in tasks[:TASKS_LIMIT]]
     if len(tasks) > TASKS_LIMIT or "..." in listed:
         odd = (

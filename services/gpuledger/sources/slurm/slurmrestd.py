@@ -9,6 +9,7 @@ from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.pieces import interpret_again
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.controller import ControllerReader
+from gpuledger.sources.slurm.live import LiveReader
 from gpuledger.sources.slurm.reading import JobReader, read_jobs, with_banner
 from gpuledger.sources.slurm.sacct_json import JOBS, AccountingReader
 
@@ -26,8 +27,10 @@ class Slurmrestd:
         document = open_document(path)
         _check_errors(document)
         pieces = list(document.pieces(JOBS))
-        kind = _kind(b"".join(piece.raw for piece in pieces[:1]))
-        return with_banner(document, read_jobs(path, pieces, kind(options)))
+        reader = _kind(b"".join(piece.raw for piece in pieces[:1]))(options)
+        if isinstance(reader, LiveReader):
+            reader.count_tasks(pieces)
+        return with_banner(document, read_jobs(path, pieces, reader))
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
         """Translate one job again; see ``Source.retry``."""

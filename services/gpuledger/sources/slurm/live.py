@@ -1,0 +1,132 @@
+"""What the formats share that show jobs as they are now: why a job waits, how many tasks of an array may start.
+
+A picture of the queue is no history. It knows the last run of a job only, it shows expectations as times, and it
+shows the tasks of an array that wait as one record; what makes facts of it must not take any of them for more.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.lines import Broken, Line
+from gpuledger.sources.protocol import ImportOptions
+from gpuledger.sources.slurm.job import SlurmJob
+from gpuledger.sources.slurm.reading import JobReader, waiting_tasks
+from gpuledger.sources.slurm.states import Kind
+from gpuledger.sources.values import shown
+
+_NOT_ELIGIBLE = frozenset(
+    (
+        "AccountNotAllowed",
+        "BadConstraints",
+        "DeadLine",
+        "Dependency",
+        "DependencyNeverSatisfied",
+        "InvalidAccount",
+        "InvalidQOS",
+        "JobHeldAdmin",
+        "JobHeldUser",
+        "JobHoldMaxRequeue",
+        "JobLaunchFailure",
+        "PartitionConfig",
+        "PartitionNodeLimit",
+        "PartitionTimeLimit",
+        "ReservationDeleted",
+        "job_requeued_in_held_state",
+        "launch_failed_requeued_held",
+    )
+)
+"""Why a job waits that would not start if every GPU were free. Limits of an account or QOS are not among them: what
+they hold back is demand all the same."""
+
+_NO_LIMIT = frozenset(("", "UNLIMITED", "Partition_Limit", "INVALID", "NOT_SET", "N/A", "(null)"))
+_DURATION = re.compile(r"(?:(?:(\d{1,6})-)?(\d{1,6}):)?(\d{1,6}):(\d{2})")
+_TASKS = re.compile(r"(\d+)_\[?([^\]]*)\]?")
+
+
+class LiveReader(JobReader):
+    """Understands the jobs of a picture of the queue.
+
+    Args:
+        options: What the person who imports says, and what the ledger knows.
+        context: What a fault of an earlier pass remembered, on a retry.
+    """
+
+    throttled: ClassVar[re.Pattern[bytes]]
+    """Finds a record of tasks that wait with a limit to how many of their array run at once."""
+
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        super().__init__(options, context)
+        self._running: Counter[tuple[str, str]] = Counter()
+
+    def count_tasks(self, pieces: Iterable[Line | Broken]) -> None:
+        """Count the tasks of each array that run, where a limit makes it matter; to be called before reading."""
+        records = [piece.raw for piece in pieces if isinstance(piece, Line)]
+        if not any(map(self.throttled.search, records)):
+            return
+        for raw in records:
+            try:
+                jobs = self.parse(raw)
+            except BadRecord:
+                continue  # it is reported when it is read
+            for job in jobs:
+                array, _, task = job.job.partition("_")
+                if task and job.state.kind in (Kind.RUNNING, Kind.SUSPENDED):
+                    self._running[job.cluster, array] += 1
+
+    def waiting(self, job: SlurmJob, array: str, tasks: str) -> Sequence[SlurmJob]:
+        """Return the tasks of an array that wait and may start; the first of them, blocked, if none may.
+
+        Args:
+            job: What the one record of all waiting tasks says.
+            array: The number of the array.
+            tasks: Their expression, such as ``2-9%4``.
+
+        Raises:
+            BadRecord: When the expression cannot be read.
+        """
+        may_start = waiting_tasks(job, array, tasks, self._running[job.cluster, array])
+        if may_start:
+            return may_start
+        return [replace(first, is_eligible=False) for first in waiting_tasks(job, array, tasks)[:1]]
+
+
+def is_eligible(kind: Kind, reason: str) -> bool:
+    """Say whether a job would start if enough GPUs were free; one that does not wait was."""
+    return kind is not Kind.PENDING or reason.replace(" ", "_") not in _NOT_ELIGIBLE
+
+
+def start_of(kind: Kind, started_s: int | None, hosts: Sequence[str]) -> int | None:
+    """Return when a run started.
+
+    A job that is over and never had a host did not: the controller sets the start of what was cancelled while it
+    waited to that moment.
+    """
+    never = not hosts and kind not in (Kind.RUNNING, Kind.SUSPENDED, Kind.PENDING)
+    return None if never else started_s
+
+
+def limit_of(field: str, value: str) -> int | None:
+    """Return a time limit in seconds; None when there is none.
+
+    Args:
+        field: The name of the field, for messages.
+        value: Such as ``30:00``, ``8:00:00`` or ``2-00:00:00``.
+
+    Raises:
+        BadRecord: When it is no duration.
+    """
+    if value in _NO_LIMIT:
+        return None
+    found = _DURATION.fullmatch(value)
+    if found is None:
+        raise BadRecord(
+            f"{field}: {shown(value)} is no duration",
+            code="not-a-duration",
+            hint="durations look like 30:00, 8:00:00 or 2-00:00:00",
+        )
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
