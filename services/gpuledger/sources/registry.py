@@ -21,8 +21,11 @@ from gpuledger.sources.slurm.jobcomp import Jobcomp
 from gpuledger.sources.slurm.nodes import SlurmNodes
 from gpuledger.sources.slurm.sacct_json import SacctJson
 from gpuledger.sources.slurm.sacct_text import SacctText
+from gpuledger.sources.slurm.sacctmgr import Sacctmgr
+from gpuledger.sources.slurm.scontrol_jobs import ScontrolJobs
 from gpuledger.sources.slurm.slurmrestd import Slurmrestd
 from gpuledger.sources.slurm.squeue_json import SqueueJson
+from gpuledger.sources.slurm.squeue_text import SqueueText
 from gpuledger.sources.swf import Swf
 from gpuledger.sources.xid_log import XidLog
 
@@ -45,9 +48,12 @@ _ALL: tuple[Source, ...] = (
     PhillyJson(),
     SacctJson(),
     SacctText(),
+    Sacctmgr(),
+    ScontrolJobs(),
     SlurmNodes(),
     Slurmrestd(),
     SqueueJson(),
+    SqueueText(),
     Swf(),
     Watch("kai"),
     Watch("kueue"),

@@ -14,9 +14,10 @@ from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.lines import Broken, Line
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.slurm.job import SlurmJob
-from gpuledger.sources.slurm.reading import JobReader, waiting_tasks
+from gpuledger.sources.slurm.reading import EMPTY, JobReader, waiting_tasks
 from gpuledger.sources.slurm.states import Kind
-from gpuledger.sources.values import shown
+from gpuledger.sources.slurm.times import read_time
+from gpuledger.sources.values import Odd
 
 _NOT_ELIGIBLE = frozenset(
     (
@@ -41,10 +42,6 @@ _NOT_ELIGIBLE = frozenset(
 )
 """Why a job waits that would not start if every GPU were free. Limits of an account or QOS are not among them: what
 they hold back is demand all the same."""
-
-_NO_LIMIT = frozenset(("", "UNLIMITED", "Partition_Limit", "INVALID", "NOT_SET", "N/A", "(null)"))
-_DURATION = re.compile(r"(?:(?:(\d{1,6})-)?(\d{1,6}):)?(\d{1,6}):(\d{2})")
-_TASKS = re.compile(r"(\d+)_\[?([^\]]*)\]?")
 
 
 class LiveReader(JobReader):
@@ -109,24 +106,24 @@ def start_of(kind: Kind, started_s: int | None, hosts: Sequence[str]) -> int | N
     return None if never else started_s
 
 
-def limit_of(field: str, value: str) -> int | None:
-    """Return a time limit in seconds; None when there is none.
+class TextReader(LiveReader):
+    """Understands the jobs of a picture of the queue in text, whose times are local to whoever asked."""
 
-    Args:
-        field: The name of the field, for messages.
-        value: Such as ``30:00``, ``8:00:00`` or ``2-00:00:00``.
+    def instant(self, field: str, value: str, oddities: list[Odd]) -> int | None:
+        """Return a local time in seconds since the epoch; None for what stands for none.
 
-    Raises:
-        BadRecord: When it is no duration.
-    """
-    if value in _NO_LIMIT:
-        return None
-    found = _DURATION.fullmatch(value)
-    if found is None:
-        raise BadRecord(
-            f"{field}: {shown(value)} is no duration",
-            code="not-a-duration",
-            hint="durations look like 30:00, 8:00:00 or 2-00:00:00",
-        )
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+        Args:
+            field: The name of the field, for messages.
+            value: The time.
+            oddities: Gets what is odd about it.
+
+        Raises:
+            BadRecord: When it is no time.
+        """
+        at_s, odd = read_time(self.times, field, "" if value in NO_TIME else value)
+        if odd is not None:
+            oddities.append(odd)
+        return at_s
+
+
+NO_TIME = frozenset((*EMPTY, "NONE"))

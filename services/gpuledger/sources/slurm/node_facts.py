@@ -188,10 +188,17 @@ class NodeForm(Interpreter):
     def translate(self, raw: bytes) -> Facts:
         """Return the facts about the hosts of a piece."""
         self._odd_times.clear()
-        node = self.node(raw)
-        own = node.cluster and escape_part(name("cluster", node.cluster, limit_bytes=PART_LIMIT_BYTES))
-        events, oddities = facts(node, self._tres, self._cluster or own or SCHEDULER, self.options.seen_s)
+        events, oddities = self.facts(self.node(raw), self.options.seen_s)
         return events, [*self._odd_times, *oddities]
+
+    def facts(self, node: Node, seen_s: int | None) -> Facts:
+        """Return the facts about the hosts of a record, in the cluster that they belong to.
+
+        Raises:
+            BadRecord: As ``facts``.
+        """
+        own = node.cluster and escape_part(name("cluster", node.cluster, limit_bytes=PART_LIMIT_BYTES))
+        return facts(node, self._tres, self._cluster or own or SCHEDULER, seen_s)
 
     def instant(self, field: str, value: str) -> int | None:
         """Return a local time in seconds since the epoch; None for what stands for none.

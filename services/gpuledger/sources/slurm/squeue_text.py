@@ -1,0 +1,159 @@
+"""Source ``slurm-squeue-text``: jobs as ``squeue`` prints them with a format of one's own.
+
+Three shapes are read: columns with a header, apart by ``|`` or ``|#``; the columns of a well-known monitor, which
+asks for no header; and one JSON object per line, put together by the format string. The numbers of the tasks of an
+array must be among what is told: the raw number of a task is not the one that accounting knows it by.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
+from gpuledger.sources.pieces import interpret_again
+from gpuledger.sources.protocol import Fault, ImportOptions, Translated
+from gpuledger.sources.slurm.job import SlurmJob
+from gpuledger.sources.slurm.listing import BAR_AND_HASH, columns, open_listing, row
+from gpuledger.sources.slurm.reading import read_jobs
+from gpuledger.sources.slurm.squeue_rows import NAMES, NUMBERS, SqueueReader, found_in
+from gpuledger.sources.values import shown
+
+WANTED = (
+    "JobArrayID", "ArrayJobID", "ArrayTaskID", "State", "SubmitTime", "EligibleTime", "StartTime", "EndTime",
+    "ResizeTime", "TimeLimit", "UserName", "Account", "Partition", "QOS", "NodeList", "Reason", "tres-alloc",
+    "tres-per-job", "tres-per-node", "NumNodes", "RestartCnt",
+)  # fmt: skip
+"""What to ask squeue for."""
+
+_BARE = (
+    "TRES-PER-NODE", "MINCPUS", "JOBARRAYID", "JOBID", "NAME", "TIMELIMIT", "MINMEMORY", "COMMAND", "PRIORITY", "STATE",
+    "USERNAME", "NUMCPUS", "NUMNODES", "TIMELEFT", "TIMEUSED", "NODELIST", "DEPENDENCY", "EXCNODES", "STARTTIME",
+    "SUBMITTIME", "ELIGIBLETIME", "ACCRUETIME", "PENDINGTIME", "COMMENT", "PARTITION", "ACCOUNT", "QOS", "REASON",
+    "TRES-ALLOC", "RESERVATION", "REQUEUE", "FEATURE", "RESTARTCNT", "SCHEDNODES", "LASTSCHEDEVAL",
+)  # fmt: skip
+"""The columns of a well-known monitor that asks for no header."""
+
+_OBJECT_KEYS = {"A": "ACCOUNT", "ID": "JOBID", "ARRAY_ID": "ARRAY_TASK_ID", "P": "PARTITION", "R": "NODELIST(REASON)",
+                "U": "USER"}  # fmt: skip
+"""Short keys of a well-known exporter that asks for an object per line."""
+
+_REQUIRED = ("state", "submit", "start")
+
+
+class SqueueText:
+    """Source ``slurm-squeue-text``."""
+
+    name = "slurm-squeue-text"
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every job of the listing; see ``Source.read``. It is held in memory: the controller holds it too."""
+        pieces, reader = _open(path, options)
+        reader.count_tasks(pieces)
+        return read_jobs(path, pieces, reader)
+
+    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
+        """Translate one job again; see ``Source.retry``."""
+        return interpret_again(Rows if "columns" in context else Objects, raw, context)
+
+    def size(self, path: Path) -> int:
+        """Return the size of the file on disk."""
+        return file_size(path)
+
+
+class Rows(SqueueReader):
+    """Understands a row, given the columns."""
+
+    throttled = re.compile(rb"_\[[^\]|]*%|\|\d[\d,:-]*%\d+\|")
+
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        """Keep the columns and what stands between them."""
+        super().__init__(options, context)
+        named, delimiter = (context or {}).get("columns"), (context or {}).get("delimiter")
+        self._columns: Sequence[str] = named if isinstance(named, list) else ()
+        self._delimiter = delimiter if isinstance(delimiter, str) and delimiter else "|"
+
+    def remember(self, raw: bytes) -> dict[str, object]:
+        """Return the columns too: a retry has no header."""
+        return {"columns": list(self._columns), "delimiter": self._delimiter, **super().remember(raw)}
+
+    def parse(self, raw: bytes) -> Sequence[SlurmJob]:
+        """Return the run that a row tells of."""
+        if not self._columns:
+            raise BadRecord(
+                "the dead letter does not say which columns the record had",
+                code="no-context",
+                hint="import the file again",
+            )
+        return self.job(row(self._columns, raw, self._delimiter))
+
+
+class Objects(SqueueReader):
+    """Understands an object on a line of its own; a line that begins with ``#`` holds none."""
+
+    throttled = re.compile(rb"_\[[^\]]*%|\"\d[\d,:-]*%\d+\"")
+
+    def parse(self, raw: bytes) -> Sequence[SlurmJob]:
+        """Return the run that an object tells of."""
+        if raw.lstrip().startswith(b"#"):
+            return ()
+        try:
+            said = msgspec.json.decode(raw, type=dict[str, str | int | float | None])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadRecord(
+                f"not a JSON object: {error}: {shown(raw[:60].decode('utf-8', 'replace'))}",
+                code="bad-json",
+                hint="a field held a quote or no value; import squeue --json, which cannot be mistaken",
+            ) from error
+        fields = {_OBJECT_KEYS.get(key.upper(), key.upper()): _text(value) for key, value in said.items()}
+        return self.job(fields)
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - what JSON holds
+    return "" if value is None else str(value)
+
+
+def _open(path: Path, options: ImportOptions) -> tuple[list[Line | Broken], SqueueReader]:
+    """Return the records of a file, and who understands them.
+
+    Raises:
+        Refused: When it is none of the shapes, or tells too little of each job.
+    """
+    first = next((line.raw for line in read_lines(path) if line.raw.strip()), b"")
+    first = first.removeprefix(BYTE_ORDER_MARK).strip()
+    if first.startswith(b"{"):
+        if not first.endswith(b"}") or first.startswith((b'{"meta"', b'{"jobs"')):
+            raise Refused(
+                f"{path_text(path)} is one JSON document, not an object per line",
+                hint="import it as slurm-squeue-json",
+            )
+        return list(read_lines(path)), Objects(options)
+    listing = open_listing(path)
+    header = columns([column.upper() for column in listing.cells()])
+    if listing.delimiter == BAR_AND_HASH and len(header) == len(_BARE) and "STATE" not in header:
+        return list(listing.all()), Rows(options, {"columns": list(_BARE), "delimiter": listing.delimiter})
+    _check(path, header)
+    return list(listing.rest), Rows(options, {"columns": header, "delimiter": listing.delimiter})
+
+
+def _check(path: Path, header: Sequence[str]) -> None:
+    """Make sure that the columns tell the runs apart.
+
+    Raises:
+        Refused: When they do not.
+    """
+    found = found_in(header)
+    missing = [NAMES[what][0] for what in _REQUIRED if what not in found]
+    shows_tasks = "JOBARRAYID" in header or {"array", "task"} <= found.keys()
+    if not set(NUMBERS) & set(header) or not shows_tasks:
+        missing.append("ARRAY_JOB_ID and ARRAY_TASK_ID")
+    if missing:
+        raise Refused(
+            f"{path_text(path)}: the columns do not fit: missing {', '.join(missing)}",
+            hint="import squeue --json, or ask for: squeue -a -O "
+            + ",".join(f"{field}:|" for field in WANTED),
+        )
