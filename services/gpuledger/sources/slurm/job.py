@@ -82,6 +82,8 @@ class SlurmJob:
         lineage: SLUID of the job's first run, where the record says so.
         is_altered: Whether the record was edited after the end.
         is_eligible: Whether a job that waits would start if enough GPUs were free.
+        is_vague: Whether the format does not tell if the size was changed; of a fact that contradicts one of a better
+            format the other counts.
         oddities: What is odd about the record besides what follows from the above.
     """
 
@@ -111,6 +113,7 @@ class SlurmJob:
     lineage: str | None = None
     is_altered: bool = False
     is_eligible: bool = True
+    is_vague: bool = False
     oddities: tuple[Odd, ...] = ()
 
     @property
@@ -209,7 +212,8 @@ def _version(job: SlurmJob) -> int:
     """Return how far a record had come: a job that is held back now may have been demand before it was."""
     if job.is_altered:
         return _ALTERED
-    return _VERSIONS.get(job.state.kind, _OVER) if job.is_eligible else _HELD_BACK
+    version = _VERSIONS.get(job.state.kind, _OVER) if job.is_eligible else _HELD_BACK
+    return max(version - job.is_vague, _HELD_BACK)
 
 
 def _eligible_at(job: SlurmJob) -> dt.datetime | None:

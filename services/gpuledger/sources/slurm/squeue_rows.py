@@ -118,6 +118,7 @@ class SqueueReader(TextReader):
             restarts=whole_number("RESTART_COUNT", fields["restarts"]) if fields.get("restarts") else None,
             oddities=tuple(oddities),
             is_eligible=is_eligible(state.kind, reason),
+            is_vague="resize" not in said,
         )
         if number.tasks and state.kind is Kind.PENDING:
             return self.waiting(job, number.array, number.tasks)
