@@ -97,9 +97,14 @@ def row(names: Sequence[str], raw: bytes, delimiter: str) -> dict[str, str]:
     """
     found = cells(raw, delimiter)
     if len(found) != len(names):
-        raise BadRecord(
-            f"{len(names)} columns expected, {len(found)} found",
-            code="wrong-columns",
-            hint="a name or comment holds the separator; import the JSON form, which cannot be mistaken",
-        )
+        raise wrong_width(names, found)
     return dict(zip(names, found, strict=True))
+
+
+def wrong_width(names: Sequence[str], found: Sequence[str]) -> BadRecord:
+    """Return the fault of a line that has more or fewer fields than columns."""
+    return BadRecord(
+        f"{len(names)} columns expected, {len(found)} found",
+        code="wrong-columns",
+        hint="a name or comment holds the separator; import the JSON form, which cannot be mistaken",
+    )

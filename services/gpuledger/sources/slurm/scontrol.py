@@ -5,8 +5,7 @@ a name or a comment may hold anything, also what looks like another key. A key t
 twice is therefore a fault, never a choice.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuledger.kernel.errors import BadRecord, Refused
@@ -15,8 +14,6 @@ from gpuledger.sources.lines import BYTE_ORDER_MARK, LINE_LIMIT_BYTES, Broken, L
 
 NOTHING = frozenset(("", "(null)", "None", "N/A", "Unknown", "n/a", "NONE"))
 """What stands for a value that there is not."""
-
-_WORD = re.compile(r"(?:^|\s)([A-Za-z][\w/:]*)=(\S*)")
 
 
 def read_blocks(path: Path, key: str) -> Iterator[Line | Broken]:
@@ -41,7 +38,7 @@ def read_blocks(path: Path, key: str) -> Iterator[Line | Broken]:
     return _blocks(path, mark, first, lines)
 
 
-def words(raw: bytes, wanted: Iterable[str]) -> dict[str, str]:
+def words(raw: bytes, wanted: Sequence[str]) -> dict[str, str]:
     """Return the values of the wanted keys of a block, up to the next blank; empty when there is none.
 
     Raises:
@@ -49,8 +46,9 @@ def words(raw: bytes, wanted: Iterable[str]) -> dict[str, str]:
     """
     found = dict.fromkeys(wanted, "")
     seen: set[str] = set()
-    for key, value in _WORD.findall(text_of(raw)):
-        if key not in found:
+    for word in text_of(raw).split():
+        key, equals, value = word.partition("=")
+        if key not in found or not equals:
             continue
         if key in seen:
             raise BadRecord(
@@ -85,47 +83,37 @@ def text_of(raw: bytes) -> str:
 
 
 def _blocks(path: Path, mark: bytes, first: Line, lines: Iterator[Line | Broken]) -> Iterator[Line | Broken]:
-    block: _Block | None = _Block(first)
+    block, length, number, last = [first.raw], len(first.raw), first.number, first
     for line in lines:
         if isinstance(line, Broken):
-            yield line if block is None else block.broken(line)
-            block = None  # what follows up to the next key belongs to the record that is broken
-        elif line.raw.startswith(mark):
-            if block is not None:
-                yield block.whole(path)
-            block = _Block(line)
-        elif block is not None:
-            block.add(line)
-    if block is not None:
-        yield block.whole(path)
+            raw = b"\n".join((*block, line.raw))
+            where = number if block else line.number
+            yield Broken(where, line.code, line.message, line.hint, raw, line.position, line.partial)
+            block = []  # what follows up to the next key belongs to the record that is broken
+            continue
+        if line.raw.startswith(mark):
+            if block:
+                yield _whole(path, number, block, length, last)
+            block, length, number = [line.raw], len(line.raw), line.number
+        elif block and length <= LINE_LIMIT_BYTES:
+            block.append(line.raw)
+            length += len(line.raw) + 1
+        last = line
+    if block:
+        yield _whole(path, number, block, length, last)
 
 
-class _Block:
-    """A record whose end has not been read yet."""
-
-    def __init__(self, first: Line) -> None:
-        self._number, self._lines, self._last, self._length = first.number, [first.raw], first, len(first.raw)
-
-    def add(self, line: Line) -> None:
-        if self._length <= LINE_LIMIT_BYTES:
-            self._lines.append(line.raw)
-            self._length += len(line.raw) + 1
-        self._last = line
-
-    def whole(self, path: Path) -> Line | Broken:
-        raw = b"\n".join(self._lines).rstrip()
-        if self._length <= LINE_LIMIT_BYTES:
-            return Line(self._number, raw, self._last.position, self._last.ended)
-        return Broken(
-            number=self._number,
-            code="line-too-long",
-            message=f"{path_text(path)}:{self._number}: the record has over {LINE_LIMIT_BYTES} bytes",
-            hint="look for a record whose first line is missing, mend the file and import it again",
-            raw=raw,
-            position=self._last.position,
-            partial=False,
-        )
-
-    def broken(self, line: Broken) -> Broken:
-        raw = b"\n".join((*self._lines, line.raw))
-        return Broken(self._number, line.code, line.message, line.hint, raw, line.position, line.partial)
+def _whole(path: Path, number: int, lines: Sequence[bytes], length: int, last: Line) -> Line | Broken:
+    """Return a block whose end was read; one that is too long for a record is broken."""
+    raw = b"\n".join(lines).rstrip()
+    if length <= LINE_LIMIT_BYTES:
+        return Line(number, raw, last.position, last.ended)
+    return Broken(
+        number=number,
+        code="line-too-long",
+        message=f"{path_text(path)}:{number}: the record has over {LINE_LIMIT_BYTES} bytes",
+        hint="look for a record whose first line is missing, mend the file and import it again",
+        raw=raw,
+        position=last.position,
+        partial=False,
+    )

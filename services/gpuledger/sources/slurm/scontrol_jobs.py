@@ -29,7 +29,7 @@ _WANTED = (
     "Reason", "Restarts", "TimeLimit", "SubmitTime", "EligibleTime", "StartTime", "EndTime", "SuspendTime",
     "ResizeTime", "NodeList", "TRES", "ReqTRES", "AllocTRES", *_PER,
 )  # fmt: skip
-_OF_HOSTS = re.compile(rb"(?:^|\s)Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S+)")
+_OF_HOSTS = re.compile(rb" Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S+)")
 """What the hosts of a job hold, each the same."""
 
 
@@ -57,7 +57,7 @@ class ScontrolJobs:
 class JobBlocks(TextReader):
     """Understands one block of ``scontrol show job``."""
 
-    throttled = re.compile(rb"\sArrayTaskId=\S*%")
+    throttled = re.compile(rb" ArrayTaskId=\S*%")
 
     def parse(self, raw: bytes) -> Sequence[SlurmJob]:
         """Return the run that a block tells of; the tasks of an array that wait are one block."""

@@ -70,16 +70,19 @@ class Number(NamedTuple):
 class SqueueReader(TextReader):
     """Understands a job whose fields are told apart already."""
 
-    def job(self, row: Mapping[str, str]) -> Sequence[SlurmJob]:
+    def job(self, ids: Sequence[str], said: Mapping[str, str]) -> Sequence[SlurmJob]:
         """Return the run that a row tells of; the tasks of an array that wait are one row.
+
+        Args:
+            ids: The number of the job, in each way in which the row tells it.
+            said: What is read -> what the row says of it.
 
         Raises:
             BadRecord: When a field that money depends on is missing or wrong.
         """
-        said = {what: row[column] for what, column in found_in(row).items()}
         fields = {what: "" if value in EMPTY else value for what, value in said.items()}
         state = state_of("STATE", fields.get("state", ""))
-        number = _number([row[column] for column in NUMBERS if column in row], fields)
+        number = _number(ids, fields)
         oddities: list[Odd] = []
 
         def at(what: str) -> int | None:

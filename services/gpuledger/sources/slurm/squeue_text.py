@@ -18,7 +18,7 @@ from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
 from gpuledger.sources.pieces import interpret_again
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.job import SlurmJob
-from gpuledger.sources.slurm.listing import BAR_AND_HASH, columns, open_listing, row
+from gpuledger.sources.slurm.listing import BAR_AND_HASH, cells, columns, open_listing, wrong_width
 from gpuledger.sources.slurm.reading import read_jobs
 from gpuledger.sources.slurm.squeue_rows import NAMES, NUMBERS, SqueueReader, found_in
 from gpuledger.sources.values import shown
@@ -76,6 +76,9 @@ class Rows(SqueueReader):
         named, delimiter = (context or {}).get("columns"), (context or {}).get("delimiter")
         self._columns: Sequence[str] = named if isinstance(named, list) else ()
         self._delimiter = delimiter if isinstance(delimiter, str) and delimiter else "|"
+        at = {column: index for index, column in enumerate(self._columns) if isinstance(column, str)}
+        self._ids = [at[column] for column in NUMBERS if column in at]
+        self._said = [(what, at[column]) for what, column in found_in(at).items()]
 
     def remember(self, raw: bytes) -> dict[str, object]:
         """Return the columns too: a retry has no header."""
@@ -89,7 +92,12 @@ class Rows(SqueueReader):
                 code="no-context",
                 hint="import the file again",
             )
-        return self.job(row(self._columns, raw, self._delimiter))
+        found = cells(raw, self._delimiter)
+        if len(found) != len(self._columns):
+            raise wrong_width(self._columns, found)
+        return self.job(
+            [found[index] for index in self._ids], {what: found[index] for what, index in self._said}
+        )
 
 
 class Objects(SqueueReader):
@@ -110,7 +118,10 @@ class Objects(SqueueReader):
                 hint="a field held a quote or no value; import squeue --json, which cannot be mistaken",
             ) from error
         fields = {_OBJECT_KEYS.get(key.upper(), key.upper()): _text(value) for key, value in said.items()}
-        return self.job(fields)
+        return self.job(
+            [fields[column] for column in NUMBERS if column in fields],
+            {what: fields[column] for what, column in found_in(fields).items()},
+        )
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - what JSON holds

@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ ROW = {
 
 def jobs(**changes: Any) -> list[SlurmJob]:  # noqa: ANN401
     row = {key: value for key, value in {**ROW, **changes}.items() if value is not None}
-    return list(Objects(ImportOptions()).job(row))
+    return list(Objects(ImportOptions()).parse(json.dumps(row).encode()))
 
 
 def job(**changes: Any) -> SlurmJob:  # noqa: ANN401
