@@ -44,10 +44,25 @@ class Document(NamedTuple):
         """Return what stands under the keys, one in another, or None when one of them is missing.
 
         Raises:
+            Refused: When the document is no JSON object, or what stands there cannot be read.
+        """
+        raw = self._raw(*keys)
+        try:
+            return None if raw is None else msgspec.json.decode(raw)
+        except _UNREADABLE as error:
+            raise Refused(
+                f"{path_text(self.path)}: {'.'.join(keys)} cannot be read: {error}",
+                hint="the output may be damaged; fetch it again",
+            ) from error
+
+    def has(self, *keys: str) -> bool:
+        """Say whether anything but null stands under the keys, whether or not it can be read.
+
+        Raises:
             Refused: When the document is no JSON object.
         """
         raw = self._raw(*keys)
-        return None if raw is None else msgspec.json.decode(raw)
+        return raw is not None and bytes(raw) != b"null"
 
     def pieces(self, *keys: str) -> Iterator[Line]:
         """Yield each member of the array under the keys; without keys the document itself is the array.

@@ -29,6 +29,15 @@ def test_each_member_is_a_piece_with_the_line_on_which_it_begins(tmp_path: Path)
     assert found.oddities == []
 
 
+def test_what_cannot_be_read_is_refused_where_it_is_asked_for_and_nowhere_else(tmp_path: Path) -> None:
+    found = document(tmp_path, b'{"a": ["\x80"], "b": 1, "c": null}')
+    assert (found.has("a"), found.has("b"), found.has("c"), found.has("d")) == (True, True, False, False)
+    assert found.value("b") == 1
+    assert len(list(found.pieces("a"))) == 1
+    with pytest.raises(Refused, match="a cannot be read"):
+        found.value("a")
+
+
 def test_a_greeting_is_passed_over_and_reported(tmp_path: Path) -> None:
     found = document(tmp_path, b'Welcome [to] login1\n\n{"jobs": [\n1]}')
     assert [(p.number, p.raw) for p in found.pieces("jobs")] == [(4, b"1")]

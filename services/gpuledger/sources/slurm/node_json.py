@@ -111,7 +111,7 @@ def picture(path: Path) -> Picture:
     document = open_document(path)
     seen_s = _last_update(document)
     for form, key in ((GroupObject, "sinfo"), (NodeObject, "nodes")):
-        if document.value(key) is not None:
+        if document.has(key):
             return Picture(form, list(document.pieces(key)), {}, seen_s, document)
     raise Refused(
         f"{path_text(path)}: holds neither nodes nor sinfo",
@@ -124,7 +124,7 @@ def _last_update(document: Document) -> int | None:
     try:
         said = msgspec.convert(document.value("last_update"), Value)
         return instant_of("last_update", said)
-    except (msgspec.ValidationError, BadRecord):
+    except (msgspec.ValidationError, BadRecord, Refused):
         return None
 
 
