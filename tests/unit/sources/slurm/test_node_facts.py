@@ -119,7 +119,7 @@ def test_a_node_that_slurm_has_not_heard_of_is_installed_and_its_health_is_not_k
         ("gpu:8", "gres/gpu=8", 8, "unknown", []),
         ("", "gres/gpu=8,gres/gpu:h100=8", 8, "h100", []),
         ("gpu:a100:8,shard:80,mps:800", "gres/gpu=8,gres/gpumem=1,gres/shard=80", 8, "a100", []),
-        ("gpu:a100:4,gpu:h100:4", "gres/gpu=8", 8, "unknown", ["mixed-gpu-types"]),
+        ("gpu:a100:4,gpu:h100:4", "gres/gpu=8", 8, "a100:4000,h100:4000", []),
         ("gpu:h100:8", "gres/gpu=7", 8, "h100", ["gpu-count-differs"]),
         ("gpu:1g.10gb:7", "", 1, "1g.10gb", []),
         ("gpu:1g.10gb:3", "", 1, "1g.10gb", ["part-of-a-device"]),
