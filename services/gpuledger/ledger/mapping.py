@@ -119,7 +119,7 @@ class Rules:
         self._moments = sorted({version.from_s: place for place, version in enumerate(as_set)}.items())
         rules = [rule for version in self._versions for _, rule in version.rules]
         self._people = frozenset(name for rule in rules for name in rule.user)
-        parts = (part for rule in rules for part in _PART.findall(rule.to or ""))
+        parts = (part for rule in rules for part in PART.findall(rule.to or ""))
         self._labels = {"account", *parts, *(label for rule in rules for label in rule.labels)}
         self._known: dict[tuple[int, Foreign], Meaning] = {}
 

@@ -114,8 +114,6 @@ def context_of(path: Path, line: int, options: ImportOptions, *, partial: bool =
         "cluster": options.cluster,
         "timezone": options.timezone,
     }
-    if options.seen_s is not None:
-        context["seen_s"] = options.seen_s
     if options.fractions:
         context["fractions"] = dict(options.fractions)
     if options.host is not None:
@@ -127,17 +125,16 @@ def context_of(path: Path, line: int, options: ImportOptions, *, partial: bool =
 
 def options_of(context: Mapping[str, object]) -> ImportOptions:
     """Return what the person who imported had said, and what the ledger knows by now under ``known``."""
-    cluster, timezone, seen_s = context.get("cluster"), context.get("timezone"), context.get("seen_s")
+    cluster, timezone = context.get("cluster"), context.get("timezone")
     fractions, known = context.get("fractions"), context.get("known")
     host, at_s = context.get("host"), context.get("at_s")
     return ImportOptions(
         cluster=cluster if isinstance(cluster, str) else None,
         timezone=timezone if isinstance(timezone, str) else None,
-        seen_s=seen_s if isinstance(seen_s, int) and 0 <= seen_s < END_OF_TIME_S else None,
         fractions=_fractions(fractions) if isinstance(fractions, dict) else {},
         known=known if isinstance(known, KnownRuns) else None,
         host=host if isinstance(host, str) else None,
-        at_s=at_s if isinstance(at_s, int) else None,
+        at_s=at_s if isinstance(at_s, int) and 0 <= at_s < END_OF_TIME_S else None,
     )
 
 

@@ -39,8 +39,7 @@ class ImportOptions:
         cluster: The cluster they belong to; the source's own default when None.
         timezone: IANA zone of times without an offset; UTC when None.
         host: The host they were taken on, where they do not name it.
-        at_s: When they were taken, or the host booted that counts from there, where they hold no time of day.
-        seen_s: When a picture of live state was taken, for pictures that do not say; not known when None.
+        at_s: When they were taken, or the host booted that counts from there, where they do not say.
         fractions: Resource -> milli-GPU of one unit, for parts of GPUs whose size no record tells, such as
             ``{"shard": 125}``.
         known: The runs that are booked already; None when there is no ledger.
@@ -50,7 +49,6 @@ class ImportOptions:
     timezone: str | None = None
     host: str | None = None
     at_s: int | None = None
-    seen_s: int | None = None
     fractions: Mapping[str, int] = field(default_factory=dict)
     known: KnownRuns | None = None
 

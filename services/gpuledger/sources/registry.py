@@ -29,7 +29,6 @@ from gpuledger.sources.slurm.squeue_text import SqueueText
 from gpuledger.sources.swf import Swf
 from gpuledger.sources.xid_log import XidLog
 
-
 _ALL: tuple[Source, ...] = (
     Acme(),
     Beaker(),

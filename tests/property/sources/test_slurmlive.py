@@ -44,7 +44,7 @@ options = st.builds(
     ImportOptions,
     cluster=st.sampled_from([None, "west"]),
     timezone=st.sampled_from([None, "America/Los_Angeles", "Pacific/Apia"]),
-    seen_s=st.sampled_from([None, 0, 1795964000]),
+    at_s=st.sampled_from([None, 0, 1795964000]),
 )
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | st.text(max_size=8),

@@ -188,7 +188,7 @@ class NodeForm(Interpreter):
     def translate(self, raw: bytes) -> Facts:
         """Return the facts about the hosts of a piece."""
         self._odd_times.clear()
-        events, oddities = self.facts(self.node(raw), self.options.seen_s)
+        events, oddities = self.facts(self.node(raw), self.options.at_s)
         return events, [*self._odd_times, *oddities]
 
     def facts(self, node: Node, seen_s: int | None) -> Facts:

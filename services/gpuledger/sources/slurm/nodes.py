@@ -36,8 +36,8 @@ class SlurmNodes:
         """Yield every node; see ``Source.read``. The file is held in memory: it is one moment of one cluster."""
         picture = _open(path)
         interpreter = picture.form(options, picture.context)
-        seen_s = picture.seen_s or options.seen_s or _newest_s(interpreter, picture.pieces)
-        interpreter = picture.form(replace(options, seen_s=seen_s), picture.context)
+        seen_s = picture.seen_s or options.at_s or _newest_s(interpreter, picture.pieces)
+        interpreter = picture.form(replace(options, at_s=seen_s), picture.context)
         items = interpret(path, picture.pieces, interpreter)
         return items if picture.document is None else with_banner(picture.document, items)
 

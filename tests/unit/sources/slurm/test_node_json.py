@@ -64,7 +64,7 @@ def test_numbers_and_states_of_both_ages_say_the_same(tmp_path: Path) -> None:
 
 
 def test_the_last_update_says_when_the_picture_was_taken(tmp_path: Path) -> None:
-    told = read_text("slurm-nodes", tmp_path, document(nodes=[NODE], last_update=UPDATE), seen_s=1800000000)
+    told = read_text("slurm-nodes", tmp_path, document(nodes=[NODE], last_update=UPDATE), at_s=1800000000)
     assert [event.at_s for event in events(told)] == [1769026000, 1769557962]
 
 
@@ -85,7 +85,7 @@ def test_a_group_of_nodes_is_as_many_hosts_in_its_own_cluster(tmp_path: Path) ->
 def test_a_group_without_a_time_needs_to_be_told_when_it_was_seen(tmp_path: Path) -> None:
     idle = GROUP | {"node": {"state": ["IDLE"]}, "reason": ""}
     assert fault(read_text("slurm-nodes", tmp_path, document(sinfo=[idle]))).code == "no-time"
-    told = read_text("slurm-nodes", tmp_path, document(sinfo=[idle]), seen_s=1769027120)
+    told = read_text("slurm-nodes", tmp_path, document(sinfo=[idle]), at_s=1769027120)
     assert [(event.data.state, event.at_s) for event in events(told)] == [("healthy", 1769027120)] * 2
 
 

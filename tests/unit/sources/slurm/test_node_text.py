@@ -81,7 +81,7 @@ def test_a_host_that_stands_in_two_partitions_is_one_fact(tmp_path: Path) -> Non
 
 def test_a_row_may_stand_for_many_hosts(tmp_path: Path) -> None:
     text = "NODELIST|GRES|STATE\nn[08-10],m1|gpu:8|alloc\n"
-    found = events(read_text("slurm-nodes", tmp_path, text, seen_s=1795964150, cluster="beta"))
+    found = events(read_text("slurm-nodes", tmp_path, text, at_s=1795964150, cluster="beta"))
     assert [event.data.host for event in found] == ["n08", "n09", "n10", "m1"]
     assert {(event.data.cluster, event.at_s) for event in found} == {("beta", 1795964150)}
 
@@ -93,7 +93,7 @@ def test_a_row_of_another_width_is_a_fault_that_a_retry_reads_alike(tmp_path: Pa
 
 
 def test_rows_without_a_header_are_known_by_their_cpus(tmp_path: Path) -> None:
-    found = events(read("slurm-nodes", "gcm-sinfo-bare.txt.gz", seen_s=1795964150))
+    found = events(read("slurm-nodes", "gcm-sinfo-bare.txt.gz", at_s=1795964150))
     assert len(found) == 10
     assert {(event.data.host, event.data.state) for event in found if event.data.state != "healthy"} == {
         ("node2654", "maintenance")

@@ -90,7 +90,7 @@ def test_the_moment_of_a_picture_is_that_of_its_newest_word() -> None:
 
 def test_a_moment_that_is_told_is_believed(tmp_path: Path) -> None:
     text = (FIXTURES / "lab-scontrol-nodes.txt").read_text()
-    found = events(read_text("slurm-nodes", tmp_path, text, seen_s=1795970000))
+    found = events(read_text("slurm-nodes", tmp_path, text, at_s=1795970000))
     assert {event.at_s for event in found if event.name == "host.state_changed"} == {1795970000}
 
 
