@@ -21,9 +21,13 @@ from gpuledger.kernel.errors import BadRecord
 from gpuledger.ledger import queries
 from gpuledger.ledger.sealing import HOUR_S
 from gpuledger.streams.protocol import Broker, Record, Subscriber
-from gpuledger.streams.topics import SCHEDULER_EVENTS, Topic
+from gpuledger.streams.topics import SCHEDULER_EVENTS, TOPICS, Topic
 
 CONSUMER = "ledger"
+
+Understood = tuple[list[Event], list[DeadLetter]]
+"""What could be read of a batch, and what could not."""
+
 BATCH_RECORDS = 3000
 POLL_S = 1.0
 
@@ -55,10 +59,22 @@ class Worker:
         broker: Where they come from.
         topic: Which topic.
         ticks: Whether it moves the clock of the books each hour; not while history is read back in.
+        consumer: Whose positions it moves.
+        understand: Reads a batch of values; it raises nothing for what cannot be read.
     """
 
-    def __init__(self, intake: Intake, broker: Broker, topic: Topic, *, ticks: bool = True) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        broker: Broker,
+        topic: Topic,
+        *,
+        ticks: bool = True,
+        consumer: str = CONSUMER,
+        understand: Callable[[Sequence[Record]], Understood] | None = None,
+    ) -> None:
         self.intake, self.broker, self.topic = intake, broker, topic
+        self._consumer, self._understand = consumer, understand or read
         self._ticks = ticks and topic == SCHEDULER_EVENTS
         self.progress = Progress()
         self._claims: dict[int, Claim] = {}
@@ -85,15 +101,21 @@ class Worker:
             PositionLost: When the stream no longer holds the stored position.
             Unavailable: When the broker or database cannot be reached.
         """
-        self.broker.ensure_topics([self.topic])
+        is_own = self.topic in TOPICS
+        if is_own:
+            self.broker.ensure_topics([self.topic])
         with writing(self.intake.engine) as writer:
-            claims = offsets.claim(writer, CONSUMER, self.topic, self.broker.partitions(self.topic))
+            claims = offsets.claim(writer, self._consumer, self.topic, self.broker.partitions(self.topic))
         self._claims = {claim.partition: claim for claim in claims}
         positions = {claim.partition: claim.position for claim in claims}
         subscriber = self.broker.subscriber(self.topic)
         try:
             if from_start:
                 positions = self._rewound(subscriber, positions)
+            elif not is_own:
+                # Others let theirs expire; what was gone before anything was read of it was never ours.
+                unread = [partition for partition, position in positions.items() if position == 0]
+                positions |= subscriber.first_positions(unread)
             subscriber.assign(positions)
             ends = dict(subscriber.end_positions())
             self.progress.waiting = sum(ends.values()) - sum(positions.values())
@@ -174,7 +196,7 @@ class Worker:
             offsets.advance(writer, claim, None)
 
     def _book(self, partition: int, records: Sequence[Record]) -> set[str]:
-        events, letters = read(records)
+        events, letters = self._understand(records)
         claim, newest = self._claims[partition], records[-1]
         published_at = None if newest.published_ms is None else instant(newest.published_ms // 1000)
 
@@ -191,7 +213,7 @@ class Worker:
         return {event.data.cluster for event in events if hasattr(event.data, "cluster")}
 
 
-def read(records: Sequence[Record]) -> tuple[list[Event], list[DeadLetter]]:
+def read(records: Sequence[Record]) -> Understood:
     """Read values from a stream; what cannot be read becomes a dead letter, never an exception."""
     events: list[Event] = []
     letters: list[DeadLetter] = []

@@ -54,6 +54,16 @@ def test_a_reader_resumes_at_the_position_it_kept(broker: Broker, topic: Topic) 
     assert [int(record.value) for record in records] == list(range(42, 100))
 
 
+def test_a_stream_that_lost_nothing_begins_at_position_zero(broker: Broker, topic: Topic) -> None:
+    publish(broker, topic, numbered(3))
+    subscriber = broker.subscriber(topic)
+
+    assert subscriber.first_positions([0]) == {0: 0}
+    assert subscriber.first_positions([]) == {}
+
+    subscriber.close()
+
+
 def test_assigning_again_reads_again(broker: Broker, topic: Topic) -> None:
     publish(broker, topic, numbered(10))
     subscriber = broker.subscriber(topic)

@@ -20,6 +20,7 @@ def test_history_deleted_below_the_position_is_noticed_when_the_reader_comes_bac
     admin.delete_records({TopicPartition(topic, 0): 50})
     subscriber = kafka_broker.subscriber(topic)
 
+    assert subscriber.first_positions([0]) == {0: 50}
     with pytest.raises(PositionLost, match="50 up to 100, the reader was at 49"):
         subscriber.assign({0: 49})
     subscriber.assign({0: 50})
