@@ -10,7 +10,7 @@ from gpuledger.events.budget import PolicyApplied, PolicyChanged
 from gpuledger.events.envelope import ORG_BOOK, decode_data
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import seconds
+from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger.applied import Applied, card, rules
 from gpuledger.ledger.copying import driver
@@ -64,6 +64,27 @@ def in_force(reader: Reader | Writer, as_of: dt.datetime | None) -> tuple[str, d
         " WHERE v.book = s.book AND s.since_seq <= v.seq AND (s.until_seq IS NULL OR s.until_seq > v.seq))"
     )
     return clause, {"books": list(vector), "seqs": list(vector.values())}
+
+
+def open_workloads(reader: Reader | Writer, cluster: str) -> list[str]:
+    """Return the workloads of a cluster that run or wait, as far as the ledger knows; sorted."""
+    rows = driver(reader).execute(
+        "SELECT workload FROM ledger.segments WHERE book = %(book)s AND until_seq IS NULL AND to_at IS NULL"
+        " UNION SELECT workload FROM ledger.waits WHERE book = %(book)s AND until_seq IS NULL AND to_at IS NULL"
+        " ORDER BY workload",
+        {"book": cluster},
+    )
+    return [workload for (workload,) in rows]
+
+
+def running_workloads(reader: Reader | Writer, cluster: str, from_s: int, to_s: int) -> list[str]:
+    """Return the workloads of a cluster that held GPUs at some time in ``[from_s, to_s)``; sorted."""
+    rows = driver(reader).execute(
+        "SELECT DISTINCT workload FROM ledger.segments WHERE book = %(book)s AND until_seq IS NULL"
+        " AND from_at < %(to)s AND (to_at IS NULL OR to_at > %(from)s) ORDER BY workload",
+        {"book": cluster, "from": instant(from_s), "to": instant(to_s)},
+    )
+    return [workload for (workload,) in rows]
 
 
 def ticks(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, int]:

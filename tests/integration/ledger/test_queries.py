@@ -39,6 +39,24 @@ def test_a_recorded_time_resolves_to_a_sequence_of_each_book(ledger: Ledger) -> 
         assert queries.sequences(reader, NOON + dt.timedelta(hours=1)) == {"alpha": 4, "beta": 1}
 
 
+def test_workloads_are_open_while_they_run_or_wait(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, HOUR), told(0, submitted("waits")), *run_of(0, HOUR, "runs")[:2])
+    ledger.append(told(0, submitted("elsewhere", cluster="beta")))
+
+    with reading(ledger.engine) as reader:
+        assert queries.open_workloads(reader, CLUSTER) == ["runs", "waits"]
+
+
+def test_workloads_are_running_where_they_held_gpus_within_the_window(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, HOUR), *run_of(HOUR, 2 * HOUR, "later"), *run_of(30, HOUR, "goes-on")[:2])
+
+    with reading(ledger.engine) as reader:
+        assert queries.running_workloads(reader, CLUSTER, 0, HOUR) == ["goes-on", "w1"]
+        assert queries.running_workloads(reader, CLUSTER, HOUR, 9 * HOUR) == ["goes-on", "later"]
+        assert queries.running_workloads(reader, CLUSTER, 0, 30) == ["w1"]
+        assert queries.running_workloads(reader, "beta", 0, 9 * HOUR) == []
+
+
 def test_the_share_in_force_is_the_newest_set_for_the_newest_moment(ledger: Ledger) -> None:
     def share(at_s: int, share: int, account: str = "org/a") -> None:
         ledger.append(told(at_s, ShareSet(account=account, share=share, reason="t", by="t")))
