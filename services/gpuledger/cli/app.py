@@ -23,6 +23,7 @@ from gpuledger.cli import (
     periods,
     policy,
     policy_data,
+    reconciling,
     reports,
     running,
     ticking,
@@ -45,6 +46,7 @@ app.command("import")(ingesting.import_)
 app.command("ingest")(ingesting.ingest)
 collecting.app.command("kubernetes")(collecting_kubernetes.kubernetes)
 app.add_typer(collecting.app, name="collect")
+app.add_typer(reconciling.app, name="reconcile")
 budgets.app.command("grant")(grants.grant)
 budgets.app.command("transfer")(grants.transfer)
 budgets.app.command("adjust")(grants.adjust)
