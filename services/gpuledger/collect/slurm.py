@@ -133,7 +133,7 @@ class SlurmCollector:
 
     def _book(self, polled: Polled, name: str, command: Sequence[str], now_s: int) -> None:
         answer = self._programs.ask(*command)
-        options = replace(self._options, seen_s=now_s)
+        options = replace(self._options, at_s=now_s)
         try:
             report, _ = run_import(source(name), answer, options, self._sink, lambda _: None)
         except Refused as error:
