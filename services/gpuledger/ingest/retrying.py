@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpuledger.database.engine import Writer, reading
+from gpuledger.events.acceptance import understood
 from gpuledger.events.envelope import ORG_BOOK, Event, book_of
 from gpuledger.events.telemetry import Sampled
 from gpuledger.ingest import dead_letters
-from gpuledger.ingest.acceptance import understood
 from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter, Entry, LettersQuery, Stored
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.known_runs import LedgerRuns

@@ -16,9 +16,10 @@ from tests.unit.sources.slurm.told import (
 
 from gpuledger.database.engine import reading
 from gpuledger.ingest import dead_letters
-from gpuledger.ingest.importer import ImportReport, LedgerSink, retry_events, run_import
+from gpuledger.ingest.importer import ImportReport, LedgerSink, run_import
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.known_runs import LedgerRuns
+from gpuledger.ingest.retrying import read_again
 from gpuledger.ledger.usage import By, UsageQuery, usage
 from gpuledger.sources.protocol import ImportOptions, KnownRun
 from gpuledger.sources.registry import source
@@ -140,7 +141,7 @@ def test_a_dead_letter_that_is_read_again_finds_the_workload_of_its_run(
     (stored,) = dead_letters.iter_waiting(intake.engine)
     letter = stored.letter
     letter = type(letter)(**{**vars_of(letter), "raw": letter.raw.replace(b"NAPPING", b"COMPLETED")})
-    events = [e for e, _ in retry_events(source("slurm-jobcomp"), letter, LedgerRuns(intake.engine))]
+    events = read_again(letter, LedgerRuns(intake.engine))
     assert {e.data.workload for e in events} == {f"4711-{T}"}  # type: ignore[attr-defined]
 
 

@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpuledger.events.envelope import decode
-from gpuledger.events.telemetry import Sampled
-from gpuledger.ingest.telemetry import check
+from gpuledger.events.telemetry import Sampled, check
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.registry import source
