@@ -224,6 +224,14 @@ def test_submissions_that_differ_by_their_person_alone_match_rules_about_either(
     assert later.meaning.account == "unmapped/ee9e8c"
 
 
+def test_labels_that_no_rule_looks_at_are_not_remembered() -> None:
+    rules = mapped(MappingRule(labels={"qos": ("high",)}, to="org/{partition}"), CATCH_ALL)
+    for number in range(1000):
+        labels = (("job", f"run-{number}"), ("partition", "a"), ("qos", "high"))
+        assert rules.meaning(Foreign("philly/x", labels=labels), 0).account == "org/a"
+    assert len(rules._known) == 1
+
+
 def test_a_hostile_glob_takes_no_longer_than_a_plain_one() -> None:
     """A pattern that a backtracking matcher would chew on for years, on the longest name there is."""
     rules = mapped(MappingRule(account=("*a" * 200 + "b",), to="org/a"))
