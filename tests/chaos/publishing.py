@@ -1,6 +1,7 @@
 """Putting traces onto topics without booking them."""
 
 import gzip
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -66,11 +67,15 @@ def publish_raw(bootstrap: str, values: Sequence[bytes], topic: Topic = SCHEDULE
 
 
 def forget_topics(bootstrap: str) -> None:
-    """Delete the topics of the product, as an operator could."""
+    """Delete the topics of the product, as an operator could; return once the broker no longer lists them."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     existing = set(admin.list_topics()) & set(TOPICS)
     for topic in existing:
         admin.delete_topics([topic])
+    deadline = time.monotonic() + 30
+    while existing & set(admin.list_topics()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     admin.close()
 
 

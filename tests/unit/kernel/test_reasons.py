@@ -12,6 +12,9 @@ from gpuledger.kernel.reasons import REASONS, sentence_of
 ROOMS = ("events", "ingest", "sources", "streams")
 """Where records are read; what other rooms call a code is a kind of movement."""
 
+ODD = {"Anomaly", "_odd"}
+"""These tell what is odd about a record that is accepted all the same; no dead letter has such a code."""
+
 WORD = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -45,7 +48,7 @@ def _positions(trees: dict[Path, ast.Module]) -> dict[str, int]:
                 name = node.name
             else:
                 continue
-            if "code" in names and name != "Anomaly":
+            if "code" in names and name not in ODD:
                 found[name] = names.index("code")
     return found
 
@@ -60,7 +63,7 @@ def raised(services: Path) -> dict[str, str]:
             if not isinstance(node, ast.Call):
                 continue
             called = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            given = [k.value for k in node.keywords if k.arg == "code" and called != "Anomaly"]
+            given = [k.value for k in node.keywords if k.arg == "code" and called not in ODD]
             if called in places:
                 given += node.args[places[called] : places[called] + 1]
             codes |= {word: f"{path.name}:{node.lineno}" for code in given for word in _named(code)}
