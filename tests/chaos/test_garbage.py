@@ -2,13 +2,18 @@
 
 import json
 
+import msgspec
 import pytest
 from infra.kafka.nodes import Broker
+from tests.brokers.reading import read
 from tests.chaos.publishing import forget_topics, publish, publish_raw
 from tests.chaos.workers import Watch, worker
 from tests.commands.fixtures import Ledger
 from tests.commands.running import finish
 from tests.commands.traces import ALEX
+
+from gpuledger.streams.kafka import KafkaBroker
+from gpuledger.streams.topics import DEAD_LETTERS
 
 pytestmark = pytest.mark.durable_broker
 
@@ -58,6 +63,13 @@ def test_garbage_between_events(ledger: Ledger, apache_kafka: Broker) -> None:
         f"gpu.scheduler.events[0]@{offset}" for offset in offsets
     ]
     assert all(letter["reason"] and letter["code"] for letter in letters)
+    shown = ledger.done("dlq", "show", letters[-1]["id"])
+    assert (shown["position"], shown["raw"]) == (offsets[-1], "x" * 2**20)
+    notes = read(KafkaBroker(bootstrap), DEAD_LETTERS, len(letters))
+    told = [msgspec.json.decode(note.value) for note in notes]
+    assert [(note["id"], note["position"], note["code"]) for note in told] == [
+        (letter["id"], letter["position"], letter["code"]) for letter in letters
+    ]
     assert ledger.hours("cluster", "--cluster", "alex") == {"alex": "3980.037"}
 
     retried = ledger("dlq", "retry", "--json")

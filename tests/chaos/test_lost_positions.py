@@ -50,5 +50,25 @@ def test_a_topic_that_was_created_anew(ledger: Ledger, bootstrap: str, booked: i
 
     assert ran.status == 1
     assert "created anew" in ran.err
+    assert "gpuledger ingest --from-start" in ran.err
+    assert Watch(ledger).position == booked
+    assert ledger.heads() == heads
+
+    mended = finish(worker(ledger, bootstrap, "--once", "--from-start"))
+
+    assert mended.status == 0, mended.err
+    assert "0 accepted, 0 repeated, 1 dead-lettered" in mended.err
+    assert Watch(ledger).position == 1
+    assert ledger.heads() == heads
+
+
+def test_a_topic_that_is_read_again_from_its_beginning_books_nothing_twice(
+    ledger: Ledger, bootstrap: str, booked: int
+) -> None:
+    heads = ledger.heads()
+
+    ran = finish(worker(ledger, bootstrap, "--once", "--from-start"))
+
+    assert f"0 accepted, {booked} repeated, 0 dead-lettered" in ran.err
     assert Watch(ledger).position == booked
     assert ledger.heads() == heads
