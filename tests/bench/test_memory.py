@@ -15,7 +15,7 @@ WARM_UP = slice(10, 20)
 END = slice(90, 100)
 
 
-def _highest(resident_mib: list[float], percent: slice) -> float:
+def highest(resident_mib: list[float], percent: slice) -> float:
     """Return the most memory held in a part of the batches."""
     count = len(resident_mib)
     return max(resident_mib[percent.start * count // 100 : percent.stop * count // 100])
@@ -31,7 +31,7 @@ def test_memory_stays_flat_over_a_long_ingest(database_url: str, test_form: str,
         text=True,
     )
     resident_mib = json.loads(process.stdout)
-    warm, last = _highest(resident_mib, WARM_UP), _highest(resident_mib, END)
+    warm, last = highest(resident_mib, WARM_UP), highest(resident_mib, END)
     growth = last / warm - 1
     print(
         f"\ningest of {EVENTS[test_form]:,} events holds {warm:,.1f} MiB in the second tenth,"
