@@ -16,12 +16,19 @@ if TYPE_CHECKING:
     from gpuledger.settings import Settings
     from gpuledger.sources.protocol import ImportOptions, Source
 
+SOURCES = (
+    "acme, beaker, clustercockpit, dcgm, dlrm, events, helios, k8s-yaml, kai, kueue, nvidia-smi-csv, nvidia-smi-xml,"
+    " openb, pai, philly, philly-json, pods, slurm-jobcomp, slurm-nodes, slurm-sacct-json, slurm-sacct-text,"
+    " slurm-sacctmgr, slurm-scontrol-jobs, slurm-squeue-json, slurm-squeue-text, slurmrestd, swf, xid-log"
+)
+"""The names of the registry, which itself takes too long to load for a page of help."""
+
 SHOWN_MAX = 20
 THOUSANDTHS = 1000
 
 
 def import_(
-    source: Annotated[str, typer.Argument(help="Kind of file: philly, clustercockpit, openb.")],
+    source: Annotated[str, typer.Argument(help=f"What the file holds: {SOURCES}.")],
     path: Annotated[Path, typer.Argument(help="The file, or a folder where the source has several.")],
     cluster: Annotated[str | None, typer.Option("--cluster", help="Cluster and root account.")] = None,
     tz: Annotated[
@@ -34,6 +41,14 @@ def import_(
         str | None,
         typer.Option(
             "--at", help="When they were taken, or the host booted, where they hold no time of day."
+        ),
+    ] = None,
+    fraction: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fraction",
+            metavar="NAME=MILLI",
+            help="How many thousandths of a GPU one unit of a resource is, such as shard=125; repeatable.",
         ),
     ] = None,
     as_json: Json = False,
@@ -53,7 +68,9 @@ def import_(
     reader.size(path)  # a missing file is refused before any database starts
     config = settings.load()
     at_s = moment(at, "--at", config.calendar)
-    options = ImportOptions(cluster=cluster, timezone=tz, host=host, at_s=at_s)
+    options = ImportOptions(
+        cluster=cluster, timezone=tz, host=host, at_s=at_s, fractions=_fractions(fraction or [])
+    )
     with open_database(config) as engine:
         intake = Intake(engine, SystemClock(), config.calendar)
         try:
@@ -63,6 +80,21 @@ def import_(
     _show(report, as_json=as_json)
     if report.dead_lettered:
         raise typer.Exit(PROBLEMS)
+
+
+def _fractions(given: list[str]) -> dict[str, int]:
+    from gpuledger.kernel.amounts import GPU_MILLI
+    from gpuledger.kernel.errors import Refused
+
+    found: dict[str, int] = {}
+    for text in given:
+        name, _, milli = text.rpartition("=")
+        if not name or not (milli.isascii() and milli.isdigit()) or not 0 < int(milli) <= GPU_MILLI:
+            raise Refused(
+                f"--fraction: {text!r} is not NAME=MILLI", hint="such as --fraction shard=125: at most 1000"
+            )
+        found[name] = int(milli)
+    return found
 
 
 def run(
@@ -92,12 +124,12 @@ def run(
 
 def drain(intake: "Intake", config: "Settings") -> None:
     """Book everything that is on the event topics now."""
+    from gpuledger.ingest.importer import EVENT_TOPICS
     from gpuledger.ingest.worker import Worker
     from gpuledger.streams.opening import open_broker
-    from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY
 
     broker = open_broker(config)
-    for topic in (SCHEDULER_EVENTS, TELEMETRY):
+    for topic in EVENT_TOPICS:
         with progress(f"ingest {topic}", THOUSANDTHS) as advance:
             _drain(Worker(intake, broker, topic), advance)
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events.envelope import Event, book_of, key_of
+from gpuledger.events.orders import Order
 from gpuledger.events.telemetry import Sampled
 from gpuledger.ingest import telemetry
 from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter, put
@@ -19,10 +20,13 @@ from gpuledger.ingest.known_runs import LedgerRuns
 from gpuledger.ledger.store import known_identities
 from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Source, Translated
 from gpuledger.streams.protocol import Broker, Message
-from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY, Topic
+from gpuledger.streams.topics import BUDGET_EVENTS, SCHEDULER_EVENTS, TELEMETRY, Topic
 
 BATCH_RECORDS = 2000
 RAW_BYTES_MAX = 16 * 2**20
+
+EVENT_TOPICS: tuple[Topic, ...] = (BUDGET_EVENTS, SCHEDULER_EVENTS, TELEMETRY)
+"""What events come on, in the order in which they are best booked: who pays, what ran, what it used."""
 
 OnProgress = Callable[[int], None]
 """Told how many bytes of the file were read so far."""
@@ -49,6 +53,13 @@ class ImportReport:
             "anomalies": [{"code": a.code, "line": a.line, "message": a.message} for a in self.anomalies],
             "faults": self.faults,
         }
+
+
+def topic_of(event: Event) -> Topic:
+    """Return the topic that an event belongs on."""
+    if isinstance(event.data, Sampled):
+        return TELEMETRY
+    return BUDGET_EVENTS if isinstance(event.data, Order) else SCHEDULER_EVENTS
 
 
 class Sink(Protocol):
@@ -83,7 +94,7 @@ class BrokerSink:
 
     def __init__(self, intake: Intake, broker: Broker) -> None:
         self.intake, self.broker = intake, broker
-        broker.ensure_topics([SCHEDULER_EVENTS, TELEMETRY])
+        broker.ensure_topics(EVENT_TOPICS)
         self.publisher = broker.publisher()
 
     def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
@@ -91,8 +102,7 @@ class BrokerSink:
         taken = Taken(accepted={(e.source, e.id) for e, _ in events} - self._known([e for e, _ in events]))
         taken.repeated = len(events) - len(taken.accepted)
         for event, value in events:
-            topic: Topic = TELEMETRY if isinstance(event.data, Sampled) else SCHEDULER_EVENTS
-            self.publisher.publish(topic, [Message(key_of(event.data), value)])
+            self.publisher.publish(topic_of(event), [Message(key_of(event.data), value)])
         self.publisher.flush()
         if letters:
             with writing(self.intake.engine) as writer:

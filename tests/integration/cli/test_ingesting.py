@@ -1,5 +1,6 @@
 """``import`` and ``ingest``: from files, through file streams, through Kafka - the same ledger."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ from tests.brokers import fixtures as brokers
 from tests.commands.fixtures import Ledger
 from tests.commands.traces import ALEX, OPENB_PODS
 
+from gpuledger.cli.ingesting import SOURCES
 from gpuledger.events.envelope import key_of, make
 from gpuledger.events.workload import Submitted
+from gpuledger.sources.registry import names
 from gpuledger.streams.files import FileBroker
 from gpuledger.streams.protocol import Message
 from gpuledger.streams.topics import SCHEDULER_EVENTS
@@ -88,3 +91,31 @@ def test_an_import_through_kafka_books_the_same(ledger: Ledger, empty_kafka: str
     assert (again["accepted"], again["repeated"]) == (0, 544)
     assert (straight["accepted"], straight["repeated"]) == (0, 8152)
     assert (ledger.heads(), ledger.digest()) == (heads, digest)
+
+
+SHARDS = (
+    "JobID|JobIDRaw|Cluster|Account|User|Submit|Start|End|State|AllocTRES|NNodes|NodeList\n"
+    "7|7|lab|prog|ada|2026-11-01T00:00:00|2026-11-01T00:00:00|2026-11-01T01:00:00|COMPLETED|gres/shard=4|1|n1\n"
+)
+
+
+def test_a_part_of_a_gpu_is_as_large_as_it_is_said_to_be(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "sacct.txt"
+    path.write_text(SHARDS)
+    refused = ledger("import", "slurm-sacct-text", path, "--json")
+    assert (refused.status, refused.json["dead_lettered"]) == (3, 1)
+    assert ledger.done("import", "slurm-sacct-text", path, "--fraction", "shard=125")["accepted"] == 1
+    assert ledger.hours("cluster") == {"lab": "0.500"}
+
+
+@pytest.mark.parametrize("given", ["shard", "shard=", "=5", "shard=x", "shard=0", "shard=1001", "shard=-1"])
+def test_a_fraction_that_is_none_is_refused(ledger: Ledger, trace: Path, given: str) -> None:
+    refused = ledger("import", "philly", trace, "--fraction", given)
+    assert refused.status == 2
+    assert "--fraction" in refused.err
+
+
+def test_help_names_the_sources_there_are(ledger: Ledger) -> None:
+    listed = " ".join(ledger("import", "--help").out.replace("-\n", "-").split())
+    assert SOURCES.split(", ") == names()
+    assert all(re.search(rf"[ :]{name}[,.]", listed) for name in names() if "-" not in name)

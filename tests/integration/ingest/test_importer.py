@@ -6,15 +6,26 @@ import pytest
 import sqlalchemy as sa
 
 from gpuledger.database.engine import reading
+from gpuledger.events.budget import Granted
+from gpuledger.events.envelope import make
+from gpuledger.events.telemetry import Sampled
+from gpuledger.events.workload import Ended
 from gpuledger.ingest import dead_letters, importer
-from gpuledger.ingest.importer import BrokerSink, ImportReport, LedgerSink, run_import
+from gpuledger.ingest.importer import (
+    EVENT_TOPICS,
+    BrokerSink,
+    ImportReport,
+    LedgerSink,
+    run_import,
+    topic_of,
+)
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.worker import Worker
 from gpuledger.ledger.rebuild import state_digest
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.registry import source
 from gpuledger.streams.files import FileBroker
-from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY
+from gpuledger.streams.topics import BUDGET_EVENTS, SCHEDULER_EVENTS, TELEMETRY
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster\n"
 ROWS = [f"2017-10-01 00:00:0{n},3600.0,{n + 1},{3600 * (n + 1)}.0,vc{n % 2}\n" for n in range(5)]
@@ -79,6 +90,15 @@ def test_through_a_broker_the_same_is_booked(
 
     assert (direct.accepted, direct.repeated) == (0, 5)
     assert digest(engine) == through_the_broker
+
+
+def test_each_event_goes_on_the_topic_of_its_kind() -> None:
+    grant = Granted(account="org/a", cluster="c", period="2026-12", gpu_ms=1, reason="r", by="b")
+    sample = Sampled(cluster="c", host="h", interval_s=60, gpus=[])
+    over = Ended(cluster="c", workload="w", reason="done")
+    facts = {BUDGET_EVENTS: grant, TELEMETRY: sample, SCHEDULER_EVENTS: over}
+    found = {topic: topic_of(make(id="1", source="s", at_s=1, data=fact)[0]) for topic, fact in facts.items()}
+    assert found == {topic: topic for topic in EVENT_TOPICS}
 
 
 def test_a_broker_is_told_beforehand_what_the_ledger_knows(
