@@ -1,10 +1,14 @@
 """Records that stand on several lines: from one line that begins a record to the next, or up to one that ends it."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import TypeVar
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.sources.lines import LINE_LIMIT_BYTES, Broken, Line
 from gpuledger.sources.protocol import Fault, Translated
+
+Item = TypeVar("Item")
 
 NEEDS_OPTIONS = frozenset(("no-time", "no-boot-time", "no-host", "no-zone"))
 """Faults of records that lack what only a person can say."""
@@ -61,6 +65,11 @@ def _joined(held: list[Line]) -> Iterator[Line | Broken]:
     )
 
 
+def begun(items: Iterator[Item]) -> Iterator[Item]:
+    """Take the first of an iterator now, so that what refuses the whole is raised here and not later."""
+    return chain(list(islice(items, 1)), items)
+
+
 def refuse_without_options(items: Iterator[Translated | Fault]) -> Iterator[Translated | Fault]:
     """Pass records on; when already the first lacks what only a person can say, the file is refused.
 
@@ -68,8 +77,8 @@ def refuse_without_options(items: Iterator[Translated | Fault]) -> Iterator[Tran
         Refused: When it does.
     """
     first = next(items, None)
+    if first is None:
+        return items
     if isinstance(first, Fault) and first.code in NEEDS_OPTIONS:
         raise Refused(first.message, hint=first.hint)
-    if first is not None:
-        yield first
-        yield from items
+    return chain([first], items)

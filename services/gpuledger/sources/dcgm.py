@@ -14,7 +14,7 @@ from prometheus_client.samples import Sample
 
 from gpuledger.events.envelope import Event
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.blocks import blocks, refuse_without_options
+from gpuledger.sources.blocks import begun, blocks, refuse_without_options
 from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.lines import read_lines
 from gpuledger.sources.owners import pod_run, slurm_run
@@ -65,14 +65,10 @@ class Dcgm:
 
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
         """Yield every scrape of the file; see ``Source.read``."""
+        lines = begun(read_lines(path))
         scrapes = _Scrapes(options)
-        pieces = blocks(read_lines(path), begins=lambda raw: _TIME.match(raw) is not None)
-        yield from refuse_without_options(interpret(path, pieces, scrapes))
-        if not scrapes.found:
-            raise Refused(
-                f"{path_text(path)}: holds no metric of dcgm-exporter",
-                hint="its lines look like DCGM_FI_DEV_GPU_UTIL{...} 97; save them with curl HOST:9400/metrics",
-            )
+        pieces = blocks(lines, begins=lambda raw: _TIME.match(raw) is not None)
+        return begun(_checked(path, refuse_without_options(interpret(path, pieces, scrapes)), scrapes))
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
         """Translate one scrape again; see ``Source.retry``."""
@@ -81,6 +77,18 @@ class Dcgm:
     def size(self, path: Path) -> int:
         """Return the size of the file on disk."""
         return file_size(path)
+
+
+def _checked(
+    path: Path, items: Iterator[Translated | Fault], scrapes: "_Scrapes"
+) -> Iterator[Translated | Fault]:
+    """Pass records on; a file that proves to hold nothing of its kind is refused."""
+    yield from items
+    if not scrapes.found:
+        raise Refused(
+            f"{path_text(path)}: holds no metric of dcgm-exporter",
+            hint="its lines look like DCGM_FI_DEV_GPU_UTIL{...} 97; save them with curl HOST:9400/metrics",
+        )
 
 
 class _Scrapes(Interpreter):

@@ -37,8 +37,8 @@ class NvidiaSmiCsv:
 
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
         """Yield every row of the file; see ``Source.read``."""
-        translator = _Rows(options)
         table = _checked(open_table(path))
+        translator = _Rows(options)
         return refuse_without_options(translate_table(table, translator))
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:

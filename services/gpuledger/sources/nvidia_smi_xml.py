@@ -9,7 +9,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.blocks import blocks, refuse_without_options
+from gpuledger.sources.blocks import begun, blocks, refuse_without_options
 from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.lines import read_lines
 from gpuledger.sources.nvidia_smi import KIND, flag, local_times, number, text
@@ -37,14 +37,10 @@ class NvidiaSmiXml:
 
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
         """Yield every document of the file; see ``Source.read``."""
+        lines = begun(read_lines(path))
         documents = _Documents(options)
-        pieces = blocks(read_lines(path), ends=lambda raw: _END in raw)
-        yield from refuse_without_options(interpret(path, pieces, documents))
-        if not documents.found:
-            raise Refused(
-                f"{path_text(path)}: holds no document of nvidia-smi",
-                hint="save one with nvidia-smi -q -x",
-            )
+        pieces = blocks(lines, ends=lambda raw: _END in raw)
+        return begun(_checked(path, refuse_without_options(interpret(path, pieces, documents)), documents))
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
         """Translate one document again; see ``Source.retry``."""
@@ -53,6 +49,18 @@ class NvidiaSmiXml:
     def size(self, path: Path) -> int:
         """Return the size of the file on disk."""
         return file_size(path)
+
+
+def _checked(
+    path: Path, items: Iterator[Translated | Fault], documents: "_Documents"
+) -> Iterator[Translated | Fault]:
+    """Pass records on; a file that proves to hold nothing of its kind is refused."""
+    yield from items
+    if not documents.found:
+        raise Refused(
+            f"{path_text(path)}: holds no document of nvidia-smi",
+            hint="save one with nvidia-smi -q -x",
+        )
 
 
 class _Documents(Interpreter):
