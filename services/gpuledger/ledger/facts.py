@@ -48,18 +48,21 @@ Rank = tuple[bool, int, int, int, bytes, bytes]
 def rank(known: Known) -> Rank:
     """Return the sort key of contradictory facts. A measured time beats an estimate.
 
-    A workload was submitted when it was first submitted: schedulers set the time anew when they requeue it. Of
-    other facts the one from the furthest version of a record counts, then the latest.
-
-    Of conclusions the one that is based on more counts.
+    A record of a version tells of one submission of many: a scheduler sets the time anew when it requeues, and the
+    workload was submitted when it was first submitted. Of other facts the one from the furthest version of a record
+    counts, then the latest: whoever changes a submission tells it anew. Of conclusions the one that is based on more
+    counts.
 
     The digest decides last, between facts that say the same of different people: keys of users are
     random, so it must not decide what an amount depends on.
     """
     data = known.data
     measured = not getattr(data, "estimated", False)
-    version = getattr(data, "version", None) or getattr(data, "basis", None) or 0
-    first, then = (-known.at_s, version) if isinstance(data, events.Submitted) else (version, known.at_s)
+    version = getattr(data, "version", None)
+    if version is not None and isinstance(data, events.Submitted):
+        first, then = -known.at_s, version
+    else:
+        first, then = version or getattr(data, "basis", None) or 0, known.at_s
     return (measured, source_rank(known.source), first, then, _content(data), known.digest)
 
 

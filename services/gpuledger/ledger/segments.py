@@ -363,10 +363,10 @@ def _waiting_again(run: _Run, again: Sequence[tuple[int, int]]) -> int | None:
 
 
 def _again(submissions: Sequence[Known], first_s: int) -> Sequence[tuple[int, int]]:
-    """Return when the workload was submitted anew, in order, and when it could first start then."""
+    """Return when records say that the workload was submitted anew, in order, and when it could first start then."""
     by_instant: dict[int, list[Known]] = {}
     for known in submissions:
-        if known.at_s > first_s:
+        if known.at_s > first_s and getattr(known.data, "version", None) is not None:
             by_instant.setdefault(known.at_s, []).append(known)
     found = []
     for at_s, candidates in sorted(by_instant.items()):

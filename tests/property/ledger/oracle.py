@@ -4,14 +4,12 @@ Shares no code with the product: facts are plain values, time is walked in steps
 of an hour, and every step asks anew which fact counts. The rules it knows:
 
 - of several facts that contradict each other a measured one beats an estimate, a reconciliation beats a
-  stream, and then the later one counts, of submissions the earlier one (facts that tie in all three are never
-  given to the oracle);
+  stream, and then the later one counts (facts that tie in all three are never given to the oracle);
 - a change holds from its instant on, and from the start on when it is dated before the start;
 - suspended GPUs stay held; an end before the start is 0; a run that nothing ended is charged up to the
   last moment at which its GPUs or its class changed, and not yet beyond it;
 - a workload waits from when it is eligible until its newest run starts, and again after a run that was
-  preempted or requeued, until the next start or until it is over; when it is submitted anew after a run, or
-  after it was over, it waits from when it is eligible then.
+  preempted or requeued, until the next start or until it is over.
 """
 
 import datetime as dt
@@ -46,8 +44,7 @@ class Net(NamedTuple):
 
 def standing(fact: Fact) -> tuple[bool, bool, int]:
     """Return what decides between contradictory facts; the largest counts."""
-    time = -fact.at_s if fact.kind == "submitted" else fact.at_s
-    return (not fact.details.get("estimated", False), fact.source.startswith("reconcile/"), time)
+    return (not fact.details.get("estimated", False), fact.source.startswith("reconcile/"), fact.at_s)
 
 
 def net(facts: Sequence[Fact], zone: str) -> dict[Net, int]:
@@ -117,19 +114,11 @@ def waits(facts: Sequence[Fact], workload: str) -> list[tuple[int, int | None]]:
     ]
     over = _counts([fact for fact in own if fact.kind == "ended" and fact.run is None], "ended")
     eligible_s = submitted.details.get("eligible_s") or submitted.at_s
-    again = [
-        (at_s, max(at_s, anew.details.get("eligible_s") or at_s))
-        for at_s in sorted({fact.at_s for fact in own if fact.kind == "submitted"})
-        if at_s > submitted.at_s
-        and (anew := _counts([fact for fact in own if fact.at_s == at_s], "submitted")) is not None
-    ]
-    if over is not None and any(at_s >= over.at_s for at_s, _ in again):
-        over = None
-    moments = {eligible_s, *(fact.at_s for fact in own), *(from_s for _, from_s in again)}
+    moments = {eligible_s, *(fact.at_s for fact in own)}
     found: list[tuple[int, int | None]] = []
     edges = sorted(moments)
     for at_s, upto_s in zip(edges, [*edges[1:], None], strict=True):
-        if not _waits_at(at_s, eligible_s, again, runs, over):
+        if not _waits_at(at_s, eligible_s, runs, over):
             continue
         if found and found[-1][1] == at_s:
             found[-1] = (found[-1][0], upto_s)
@@ -139,11 +128,7 @@ def waits(facts: Sequence[Fact], workload: str) -> list[tuple[int, int | None]]:
 
 
 def _waits_at(
-    at_s: int,
-    eligible_s: int,
-    again: Sequence[tuple[int, int]],
-    runs: Sequence[tuple[int, str, Fact | None]],
-    over: Fact | None,
+    at_s: int, eligible_s: int, runs: Sequence[tuple[int, str, Fact | None]], over: Fact | None
 ) -> bool:
     begun = [run for run in runs if run[0] <= at_s]
     goes_on = any(start_s > at_s for start_s, _, _ in runs)
@@ -152,7 +137,4 @@ def _waits_at(
     if not begun:
         return at_s >= eligible_s
     _, _, stopped = max(begun, key=lambda run: run[:2])
-    if stopped is None or stopped.at_s > at_s:
-        return False
-    anew = next((from_s for submitted_s, from_s in again if submitted_s >= stopped.at_s), None)
-    return stopped.kind != "ended" if anew is None else anew <= at_s
+    return stopped is not None and stopped.kind != "ended" and stopped.at_s <= at_s

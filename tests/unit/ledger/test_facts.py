@@ -65,3 +65,28 @@ def test_nothing_known_has_no_winner_and_one_fact_wins_alone() -> None:
 
 def test_only_a_reconciliation_is_believed_above_a_stream() -> None:
     assert source_rank("reconcile/sacct") > source_rank("slurm/jobcomp") == source_rank("trace/philly")
+
+
+def versioned(at_s: int, version: int | None, account: str = "org/a") -> Known:
+    fact = Submitted(cluster="c", workload="w", account=account, user="u", gpus_milli=1, version=version)
+    return Known(fact, at_s, "slurm/alpha", b"")
+
+
+def test_the_furthest_version_of_a_record_counts_whatever_its_time() -> None:
+    early = Known(Ended(cluster="c", workload="w", run="r", reason="x", version=4), 10, "slurm/alpha", b"")
+    late = Known(Ended(cluster="c", workload="w", run="r", reason="x", version=3), 99, "slurm/alpha", b"")
+    assert winner([early, late]) is winner([late, early]) is early
+    assert winner([late, ended(500, source="slurm/alpha")]) is late
+    assert winner([early, ended(5, source="reconcile/sacct")]) is not early
+
+
+def test_of_submissions_of_records_the_first_counts_and_of_one_the_furthest_version() -> None:
+    first, edited, again = versioned(10, 3), versioned(10, 4, "org/b"), versioned(50, 4)
+    assert winner([first, again]) is winner([again, first]) is first
+    assert winner([first, edited, again]) is winner([again, edited, first]) is edited
+
+
+def test_a_submission_that_is_told_anew_counts() -> None:
+    before, after = versioned(10, None), versioned(50, None)
+    assert winner([before, after]) is winner([after, before]) is after
+    assert winner([versioned(10, 4), after]) is winner([after, versioned(10, 4)]) is after

@@ -207,3 +207,27 @@ def test_nobody_waits_for_no_gpus_or_without_a_submission() -> None:
 
 def test_nothing_follows_from_nothing() -> None:
     assert derive([]).segments == derive([]).waits == ()
+
+
+def test_a_record_that_was_submitted_anew_waits_again_from_when_it_could_start() -> None:
+    later = dt.datetime.fromtimestamp(25, dt.UTC)
+    facts = (
+        submitted(0, version=3),
+        started(5),
+        ended(20),
+        submitted(20, version=1, eligible_at=later),
+    )
+    assert waits(*facts) == waits(*facts[::-1]) == [(0, 5), (25, None)]
+    assert waits(*facts, started(40, "r2")) == [(0, 5), (25, 40)]
+
+
+def test_a_submission_after_the_end_of_a_workload_reopens_it() -> None:
+    over = (submitted(0, version=3), started(5), ended(20), ended(20, None))
+    assert waits(*over) == [(0, 5)]
+    assert waits(*over, submitted(20, version=1)) == [(0, 5), (20, None)]
+    assert waits(*over, submitted(20, version=1), ended(30, None)) == [(0, 5), (20, 30)]
+
+
+def test_a_submission_that_a_stream_tells_again_is_a_change_and_no_requeue() -> None:
+    assert waits(submitted(0), started(5), ended(20), submitted(3)) == [(3, 5)]
+    assert waits(submitted(0), started(5), ended(20), submitted(20)) == []
