@@ -138,7 +138,8 @@ def test_a_dead_letter_that_is_read_again_finds_the_workload_of_its_run(
     tell(intake, tmp_path, "slurm-sacct-json", FIRST)
     (tmp_path / "odd").write_bytes(written("slurm-jobcomp", AGAIN).replace(b"COMPLETED", b"NAPPING"))
     take(intake, "slurm-jobcomp", tmp_path / "odd", ImportOptions())
-    (stored,) = dead_letters.iter_waiting(intake.engine)
+    with reading(intake.engine) as reader:
+        (stored,) = dead_letters.waiting(reader)
     letter = stored.letter
     letter = type(letter)(**{**vars_of(letter), "raw": letter.raw.replace(b"NAPPING", b"COMPLETED")})
     events = read_again(letter, LedgerRuns(intake.engine))

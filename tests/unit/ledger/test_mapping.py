@@ -200,7 +200,7 @@ def test_what_a_workload_declares_goes_before_the_rule_except_its_class(
 
 def test_the_submission_that_counts_is_understood() -> None:
     rules = mapped(MappingRule(labels={"qos": ("high",)}, to="org/a", minimum_runtime_s=600), CATCH_ALL)
-    high, low = submitted(5, labels={"qos": "high", "partition": "x"}), submitted(9, labels={"qos": "low"})
+    low, high = submitted(labels={"qos": "low"}), submitted(5, labels={"qos": "high", "partition": "x"})
     for candidates in ([low, high], [high, low]):
         found = rules.understood(candidates)
         assert found is not None
@@ -219,9 +219,9 @@ def test_submissions_that_differ_by_their_person_alone_match_rules_about_either(
         found = rules.understood(pair)
         assert found is not None
         assert found.meaning.account == "org/a"
-    first = rules.understood([submitted(user="u-1"), submitted(9, user="u-2")])
-    assert first is not None
-    assert first.meaning.account == "unmapped/ee9e8c"
+    later = rules.understood([submitted(user="u-2"), submitted(9, user="u-1")])
+    assert later is not None
+    assert later.meaning.account == "unmapped/ee9e8c"
 
 
 def test_labels_that_no_rule_looks_at_are_not_remembered() -> None:
