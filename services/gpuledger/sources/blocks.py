@@ -70,15 +70,24 @@ def begun(items: Iterator[Item]) -> Iterator[Item]:
     return chain(list(islice(items, 1)), items)
 
 
-def refuse_without_options(items: Iterator[Translated | Fault]) -> Iterator[Translated | Fault]:
-    """Pass records on; when already the first lacks what only a person can say, the file is refused.
+def opened(
+    items: Iterator[Translated | Fault], none: Callable[[], Refused | None] = lambda: None
+) -> Iterator[Translated | Fault]:
+    """Return the records; the first is read at once, so that a file that holds none is refused before any work.
+
+    Args:
+        items: The records of a file.
+        none: Says why a file without a single one is refused, if it is.
 
     Raises:
-        Refused: When it does.
+        Refused: When the file is, or when already the first record lacks what only a person can say.
     """
     first = next(items, None)
-    if first is None:
-        return items
     if isinstance(first, Fault) and first.code in NEEDS_OPTIONS:
         raise Refused(first.message, hint=first.hint)
-    return chain([first], items)
+    if first is not None:
+        return chain((first,), items)
+    refused = none()
+    if refused is not None:
+        raise refused
+    return items

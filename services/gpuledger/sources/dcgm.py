@@ -14,7 +14,7 @@ from prometheus_client.samples import Sample
 
 from gpuledger.events.envelope import Event
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.blocks import begun, blocks, refuse_without_options
+from gpuledger.sources.blocks import begun, blocks, opened
 from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.lines import read_lines
 from gpuledger.sources.owners import pod_run, slurm_run
@@ -68,7 +68,11 @@ class Dcgm:
         lines = begun(read_lines(path))
         scrapes = _Scrapes(options)
         pieces = blocks(lines, begins=lambda raw: _TIME.match(raw) is not None)
-        return begun(_checked(path, refuse_without_options(interpret(path, pieces, scrapes)), scrapes))
+        none = Refused(
+            f"{path_text(path)}: holds no metric of dcgm-exporter",
+            hint="its lines look like DCGM_FI_DEV_GPU_UTIL{...} 97; save them with curl HOST:9400/metrics",
+        )
+        return opened(interpret(path, pieces, scrapes), lambda: None if scrapes.found else none)
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
         """Translate one scrape again; see ``Source.retry``."""
@@ -79,24 +83,17 @@ class Dcgm:
         return file_size(path)
 
 
-def _checked(
-    path: Path, items: Iterator[Translated | Fault], scrapes: "_Scrapes"
-) -> Iterator[Translated | Fault]:
-    """Pass records on; a file that proves to hold nothing of its kind is refused."""
-    yield from items
-    if not scrapes.found:
-        raise Refused(
-            f"{path_text(path)}: holds no metric of dcgm-exporter",
-            hint="its lines look like DCGM_FI_DEV_GPU_UTIL{...} 97; save them with curl HOST:9400/metrics",
-        )
-
-
 class _Scrapes(Interpreter):
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
         super().__init__(options, context)
         self._times = LocalTimes(options.timezone)
-        self._readings = Readings(Dcgm.name, options)
+        self._readings = Readings(Dcgm.name, options, context)
         self.found = False
+
+    def remember(self, raw: bytes) -> dict[str, object]:
+        """Return when the readings before were taken."""
+        del raw
+        return self._readings.remember()
 
     def translate(self, raw: bytes) -> Facts:
         lines = [line for line in raw.split(b"\n") if line.startswith(b"DCGM_")]
@@ -117,9 +114,11 @@ class _Scrapes(Interpreter):
             hosts.setdefault(host, {}).setdefault(_key(labels), []).append(sample)
         facts: list[tuple[Event, bytes]] = []
         oddities: list[Odd] = []
+        taken: list[tuple[str, int, list[Device]]] = []
         for host, series in hosts.items():
             at_s = self._time(raw, [sample for found in series.values() for sample in found])
-            devices = [_device(uuid, found, oddities) for uuid, found in series.items()]
+            taken.append((host, at_s, [_device(uuid, found, oddities) for uuid, found in series.items()]))
+        for host, at_s, devices in taken:
             told, odd = self._readings.facts(host, at_s, devices)
             facts += told
             oddities += odd

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.blocks import refuse_without_options
+from gpuledger.sources.blocks import opened
 from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.nvidia_smi import KIND, flag, local_times, number, text
 from gpuledger.sources.pieces import Facts
@@ -39,7 +39,7 @@ class NvidiaSmiCsv:
         """Yield every row of the file; see ``Source.read``."""
         table = _checked(open_table(path))
         translator = _Rows(options)
-        return refuse_without_options(translate_table(table, translator))
+        return opened(translate_table(table, translator))
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
         """Translate one row again; see ``Source.retry``."""
@@ -73,8 +73,12 @@ class _Rows(Translator):
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
         super().__init__(options, context)
         self._times = local_times(options)
-        self._readings = Readings(KIND, options)
+        self._readings = Readings(KIND, options, context)
         self._columns: Mapping[str, str] | None = None
+
+    def remember(self, values: Mapping[str, str]) -> dict[str, object]:
+        """Return when the readings before were taken."""
+        return {**super().remember(values), **self._readings.remember()}
 
     def translate(self, record: Record) -> Facts:
         if self._columns is None:

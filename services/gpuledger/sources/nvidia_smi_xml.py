@@ -9,7 +9,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.blocks import begun, blocks, refuse_without_options
+from gpuledger.sources.blocks import begun, blocks, opened
 from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.lines import read_lines
 from gpuledger.sources.nvidia_smi import KIND, flag, local_times, number, text
@@ -40,7 +40,11 @@ class NvidiaSmiXml:
         lines = begun(read_lines(path))
         documents = _Documents(options)
         pieces = blocks(lines, ends=lambda raw: _END in raw)
-        return begun(_checked(path, refuse_without_options(interpret(path, pieces, documents)), documents))
+        none = Refused(
+            f"{path_text(path)}: holds no document of nvidia-smi",
+            hint="save one with nvidia-smi -q -x",
+        )
+        return opened(interpret(path, pieces, documents), lambda: None if documents.found else none)
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
         """Translate one document again; see ``Source.retry``."""
@@ -51,24 +55,17 @@ class NvidiaSmiXml:
         return file_size(path)
 
 
-def _checked(
-    path: Path, items: Iterator[Translated | Fault], documents: "_Documents"
-) -> Iterator[Translated | Fault]:
-    """Pass records on; a file that proves to hold nothing of its kind is refused."""
-    yield from items
-    if not documents.found:
-        raise Refused(
-            f"{path_text(path)}: holds no document of nvidia-smi",
-            hint="save one with nvidia-smi -q -x",
-        )
-
-
 class _Documents(Interpreter):
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
         super().__init__(options, context)
         self._times = local_times(options)
-        self._readings = Readings(KIND, options)
+        self._readings = Readings(KIND, options, context)
         self.found = False
+
+    def remember(self, raw: bytes) -> dict[str, object]:
+        """Return when the readings before were taken."""
+        del raw
+        return self._readings.remember()
 
     def translate(self, raw: bytes) -> Facts:
         if f"<{_ROOT}".encode() not in raw:

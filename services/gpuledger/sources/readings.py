@@ -5,7 +5,7 @@ time since the one before it. The first of a host stands for one second, and so 
 nobody knows what happened meanwhile.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -22,6 +22,8 @@ SILENCE_S = 300
 
 FIRST_S = 1
 """What a reading stands for that none came before."""
+
+_READ = "read"
 
 _MOST = 10**18
 """No counter of a device comes so far: thirty years of 1 MW in mJ."""
@@ -62,12 +64,15 @@ class Readings:
     Args:
         kind: Who measured, such as ``dcgm``; the default cluster, and the first part of the events' source.
         options: What the person who imports says.
+        context: What a fault of an earlier pass remembered, on a retry.
 
     Raises:
         Refused: When the cluster or host cannot be a name.
     """
 
-    def __init__(self, kind: str, options: ImportOptions) -> None:
+    def __init__(
+        self, kind: str, options: ImportOptions, context: Mapping[str, object] | None = None
+    ) -> None:
         self.cluster = cluster_name(options.cluster or kind)
         self.source = f"{kind}/{self.cluster}"
         self._host = options.host
@@ -76,7 +81,8 @@ class Readings:
                 name("--host", options.host)
         except BadRecord as error:
             raise Refused(error.message, hint=error.hint) from error
-        self._read_s: dict[tuple[str, str], int] = {}
+        self._read_s: dict[tuple[str, str], int] = _remembered((context or {}).get(_READ))
+        self._lost_s = self._read_s
         self._energy_mj: dict[tuple[str, str], int] = {}
         self._troubled: set[tuple[str, str, str]] = set()
 
@@ -96,7 +102,11 @@ class Readings:
 
     def forget(self) -> None:
         """Begin anew: a reading was lost, and the next must not stand for its time."""
-        self._read_s.clear()
+        self._lost_s, self._read_s = self._read_s, {}
+
+    def remember(self) -> dict[str, object]:
+        """Return when the readings before the one that was lost were taken: a retry stands for the same time."""
+        return {_READ: [[host, part, at_s] for (host, part), at_s in (self._read_s or self._lost_s).items()]}
 
     def facts(self, host: str, at_s: int, devices: Sequence[Device], part: str = "") -> Facts:
         """Return what follows from a reading of a host, or of the part of a host that has readings of its own.
@@ -172,6 +182,15 @@ class Readings:
             )
             id_ = f"{host}/{device.uuid}/{kind}/{at_s}"
             yield make(id=id_, source=self.source, at_s=at_s, data=observed)
+
+
+def _remembered(kept: object) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for entry in kept if isinstance(kept, list) else ():
+        match entry:
+            case [str() as host, str() as part, int() as at_s]:
+                found[host, part] = at_s
+    return found
 
 
 def measured(field_: str, value: Decimal, most: int | None = None) -> tuple[Decimal | None, Odd | None]:

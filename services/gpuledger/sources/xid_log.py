@@ -11,7 +11,7 @@ from pathlib import Path
 from gpuledger.events.envelope import make
 from gpuledger.events.host import HealthObserved
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.blocks import begun, refuse_without_options
+from gpuledger.sources.blocks import begun, opened
 from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.lines import read_lines
 from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
@@ -56,7 +56,11 @@ class XidLog:
         """Yield every line with an XID; see ``Source.read``. A log may hold none."""
         raw_lines = begun(read_lines(path))
         lines = _Lines(options)
-        return begun(_checked(path, refuse_without_options(interpret(path, raw_lines, lines)), lines))
+        none = Refused(
+            f"{path_text(path)}: holds no line of a kernel log",
+            hint="save one with dmesg --time-format iso, or journalctl -k -o short-iso",
+        )
+        return opened(interpret(path, raw_lines, lines), lambda: None if lines.found else none)
 
     def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
         """Translate one line again; see ``Source.retry``."""
@@ -65,18 +69,6 @@ class XidLog:
     def size(self, path: Path) -> int:
         """Return the size of the file on disk."""
         return file_size(path)
-
-
-def _checked(
-    path: Path, items: Iterator[Translated | Fault], lines: "_Lines"
-) -> Iterator[Translated | Fault]:
-    """Pass records on; a file that proves to hold nothing of its kind is refused."""
-    yield from items
-    if not lines.found:
-        raise Refused(
-            f"{path_text(path)}: holds no line of a kernel log",
-            hint="save one with dmesg --time-format iso, or journalctl -k -o short-iso",
-        )
 
 
 class _Lines(Interpreter):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpuledger.kernel.errors import Refused
-from gpuledger.sources.blocks import blocks, refuse_without_options
+from gpuledger.sources.blocks import blocks, opened
 from gpuledger.sources.lines import LINE_LIMIT_BYTES, Broken, Line
 from gpuledger.sources.protocol import Fault, Translated
 
@@ -49,11 +49,18 @@ def fault(code: str) -> Fault:
 
 def test_a_file_whose_first_record_lacks_what_a_person_can_say_is_refused() -> None:
     with pytest.raises(Refused, match="what") as caught:
-        list(refuse_without_options(iter([fault("no-host"), fault("no-host")])))
+        opened(iter([fault("no-host"), fault("no-host")]))
     assert caught.value.hint == "do this"
 
 
 def test_a_later_record_that_lacks_it_is_a_fault_like_any_other() -> None:
     items: list[Translated | Fault] = [fault("bad-xid"), fault("no-host")]
-    assert list(refuse_without_options(iter(items))) == items
-    assert list(refuse_without_options(iter([]))) == []
+    assert list(opened(iter(items))) == items
+    assert list(opened(iter([]))) == []
+
+
+def test_a_file_without_a_record_is_refused_before_the_first_is_asked_for() -> None:
+    with pytest.raises(Refused, match="no log"):
+        opened(iter([]), lambda: Refused("no log", hint="save one"))
+    assert list(opened(iter([]), lambda: None)) == []
+    assert list(opened(iter([fault("truncated-gzip")]), lambda: Refused("no log", hint="save one")))

@@ -29,6 +29,25 @@ def sampled(facts: Facts) -> tuple[int, Sampled]:
     return event.at_s, event.data
 
 
+def test_a_reading_that_is_read_again_stands_for_the_time_since_the_one_before_it() -> None:
+    found = readings()
+    found.facts("n1", 1000, [device()])
+    found.forget()
+    again = Readings("dcgm", ImportOptions(cluster="west", host="n1"), found.remember())
+    with pytest.raises(BadRecord) as caught:
+        again.facts("n1", 1000, [device()])
+    assert caught.value.code == "same-second"
+    assert sampled(again.facts("n1", 1030, [device()]))[1].interval_s == 30
+    found.forget()
+    assert found.remember() == {"read": []}
+
+
+@pytest.mark.parametrize("kept", [None, 7, [1], [["n1", "", "x"]], [["n1", 5, 7]]])
+def test_a_memory_that_is_none_is_passed_over(kept: object) -> None:
+    again = Readings("dcgm", ImportOptions(host="n1"), {"read": kept})
+    assert sampled(again.facts("n1", 1000, [device()]))[1].interval_s == 1
+
+
 def test_the_first_reading_stands_for_a_second_and_the_next_for_the_time_between() -> None:
     own = readings()
     at_s, first = sampled(own.facts("n1", 1000, [device()]))

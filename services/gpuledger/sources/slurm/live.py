@@ -5,7 +5,7 @@ shows the tasks of an array that wait as one record; what makes facts of it must
 """
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -57,7 +57,7 @@ class LiveReader(JobReader):
 
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
         super().__init__(options, context)
-        self._running: Counter[tuple[str, str]] = Counter()
+        self._running: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
 
     def count_tasks(self, pieces: Iterable[Line | Broken]) -> None:
         """Count the tasks of each array that run, where a limit makes it matter; to be called before reading."""
@@ -72,7 +72,7 @@ class LiveReader(JobReader):
             for job in jobs:
                 array, _, task = job.job.partition("_")
                 if task and job.state.kind in (Kind.RUNNING, Kind.SUSPENDED):
-                    self._running[job.cluster, array] += 1
+                    self._running[job.cluster, array].add(task)
 
     def waiting(self, job: SlurmJob, array: str, tasks: str) -> Sequence[SlurmJob]:
         """Return the tasks of an array that wait and may start; the first of them, blocked, if none may.
@@ -85,7 +85,7 @@ class LiveReader(JobReader):
         Raises:
             BadRecord: When the expression cannot be read.
         """
-        may_start = waiting_tasks(job, array, tasks, self._running[job.cluster, array])
+        may_start = waiting_tasks(job, array, tasks, len(self._running[job.cluster, array]))
         if may_start:
             return may_start
         return [replace(first, is_eligible=False) for first in waiting_tasks(job, array, tasks)[:1]]

@@ -57,6 +57,12 @@ def test_tasks_that_run_are_counted_per_cluster_and_broken_records_are_passed_ov
     assert [job.job for job in reader.parse(WAITING)] == ["1_1"]
 
 
+def test_a_task_that_a_listing_tells_twice_is_one() -> None:
+    reader = ControllerReader(ImportOptions())
+    reader.count_tasks([line(WAITING), line(TASK), line(TASK)])
+    assert [job.job for job in reader.parse(WAITING)] == ["1_1"]
+
+
 def test_without_a_limit_nothing_needs_to_be_counted() -> None:
     reader = ControllerReader(ImportOptions())
     reader.count_tasks([line(WAITING.replace(b"%2", b"")), line(TASK)])
