@@ -12,21 +12,24 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.property.sources.mutations import mutated
-from tests.property.sources.seeds import SEEDS, Seed
+from tests.property.sources.seeds import SEEDS, Seed, check_retry
 
 from gpuledger.events.envelope import decode
 from gpuledger.events.fields import END_OF_TIME_S
+from gpuledger.events.host import HostFact
+from gpuledger.events.telemetry import Sampled
+from gpuledger.events.telemetry import check as check_sample
 from gpuledger.events.workload import WorkloadFact
-from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.segments import Unfolding
 from gpuledger.sources.protocol import Fault, Translated
 from gpuledger.sources.registry import names, source
 
-MUTATED = {"short": 1_000, "full": 100_000}
+MUTATED = {"short": 500, "full": 100_000}
 """Records of each source, over all of its seeds."""
 
-BATCH = 200
+BATCH = 100
 """Records in one file."""
 
 SECONDS_MAX = 10.0
@@ -52,17 +55,26 @@ def _is_json(record: bytes) -> bool:
     return True
 
 
-def read(seed: Seed, folder: Path, records: Sequence[bytes]) -> list[Translated | Fault]:
-    """Read a file of such records; one that is refused as a whole holds none."""
-    path = seed.write(folder, seed.put_together(records))
+def read(
+    seed: Seed, folder: Path, records: Sequence[bytes], head: bytes | None = None
+) -> list[Translated | Fault]:
+    """Read a file of such records, with another head if one is given; one that is refused as a whole holds none."""
+    content = seed.put_together(records)
+    path = seed.write(folder, content if head is None else head + content[len(seed.head) :])
     began = time.process_time()
     try:
         return list(source(seed.source).read(path, seed.options))
-    except Refused:
-        assert seed.entry.records != "lines", "a line that cannot be read does not take the others with it"
+    except Refused as refused:
+        check_refusal(seed, refused, head)
         return []
     finally:
         assert time.process_time() - began < SECONDS_MAX
+
+
+def check_refusal(seed: Seed, refused: Refused, head: bytes | None) -> None:
+    """A document is refused as a whole, or a file with another head; no line takes others with it."""
+    assert seed.entry.records in {"members", "whole"} or head is not None
+    assert refused.hint
 
 
 def identities(items: Sequence[Translated | Fault]) -> dict[tuple[str, str], bytes]:
@@ -79,6 +91,11 @@ def charges(items: Sequence[Translated | Fault]) -> dict[tuple[str, str, str], i
         for event, value in item.events if isinstance(item, Translated) else ():
             assert decode(value) == event
             assert 0 <= event.at_s < END_OF_TIME_S
+            if isinstance(event.data, HostFact):
+                assert event.data.gpus >= 0
+            if isinstance(event.data, Sampled):
+                check_sample(event.data)
+                assert event.data.interval_s > 0
             fact, identity = event.data, (event.source, event.id, event.digest)
             if isinstance(fact, WorkloadFact) and identity not in seen:
                 seen.add(identity)
@@ -98,16 +115,13 @@ def charges(items: Sequence[Translated | Fault]) -> dict[tuple[str, str, str], i
 
 
 def check_faults(seed: Seed, items: Sequence[Translated | Fault]) -> None:
-    """Each fault says where and what to do, and is the same fault when it is read again."""
+    """Each fault says where and what to do, and that again when it is read again."""
     for fault in items:
         if isinstance(fault, Fault):
             assert f":{fault.line}: " in fault.message
             assert fault.code
             assert fault.hint
-            context = msgspec.json.decode(msgspec.json.encode(fault.context))
-            with pytest.raises(BadRecord) as caught:
-                source(seed.source).retry(fault.raw, context)
-            assert caught.value.code in {fault.code, "partial-line"}
+            check_retry(fault, seed.source)
 
 
 @pytest.mark.parametrize("seed", CASES)
@@ -135,6 +149,15 @@ def test_a_document_that_is_none_any_more_is_refused_whole_or_read(tmp_path: Pat
     chance = random.Random(str(seed))
     for _ in range(BATCH):
         items = read(seed, tmp_path, [*seed.sample, draw(seed, chance, is_json=False)])
+        charges(items)
+        check_faults(seed, items)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=str(seed)) for seed in SEEDS if seed.entry.head])
+def test_a_file_whose_beginning_is_another_is_refused_or_read(tmp_path: Path, seed: Seed) -> None:
+    chance = random.Random(str(seed))
+    for _ in range(BATCH):
+        items = read(seed, tmp_path, seed.sample[:5], mutated(seed.head, [seed.head], chance))
         charges(items)
         check_faults(seed, items)
 

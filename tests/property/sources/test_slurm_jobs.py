@@ -1,6 +1,5 @@
 """Records of Slurm jobs: whatever is done to them, they are facts or faults; in any order and form, one history."""
 
-import gzip
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.sources.slurm.told import (
-    FIXTURES,
     FORMATS,
     HOUR,
     T,
@@ -32,7 +30,7 @@ from tests.unit.sources.slurm.told import (
 from gpuledger.events import workload as facts
 from gpuledger.events.envelope import Event, decode
 from gpuledger.kernel.accounts import check_path
-from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.protocol import Fault, ImportOptions, KnownRun, Translated
 from gpuledger.sources.registry import source
 from gpuledger.sources.slurm.states import BASES, FLAGS
@@ -158,39 +156,6 @@ def test_a_row_with_anything_in_a_cell_is_facts_or_a_fault(tmp_path: Path, data:
 @given(told=st.lists(runs, min_size=1, max_size=4))
 def test_any_runs_in_any_state_are_facts_or_faults(tmp_path: Path, name: str, told: list[Told]) -> None:
     check(read(name, tmp_path, written(name, *told)), name)
-
-
-SAMPLES = [
-    ("slurm-sacct-json", "captures/sacct.json.gz"),
-    ("slurm-sacct-text", "captures/sacct-allocations.psv.gz"),
-    ("slurm-sacct-text", "meta-gcm/sample-sacct-one-multiline.txt.gz"),
-    ("slurmrestd", "slurm-web/slurm-job-gpus-multi-nodes.json.gz"),
-    ("slurm-jobcomp", "synthetic/jobcomp.ndjson"),
-]
-
-
-@pytest.mark.parametrize(("name", "file"), SAMPLES)
-@settings(
-    max_examples=max(1, settings.default.max_examples // 4),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(data=st.data())
-def test_real_records_with_bytes_changed_are_facts_or_faults(
-    tmp_path: Path, name: str, file: str, data: st.DataObject
-) -> None:
-    whole = (FIXTURES / file).read_bytes()
-    content = bytearray(gzip.decompress(whole) if file.endswith(".gz") else whole)
-    for _ in range(data.draw(st.integers(1, 5))):
-        at = data.draw(st.integers(0, len(content) - 1))
-        match data.draw(st.sampled_from("fdc")):
-            case "f":
-                content[at] ^= 1 << data.draw(st.integers(0, 7))
-            case "d":
-                del content[at : at + data.draw(st.integers(1, 20))]
-            case "c":
-                content[at:at] = content[at : at + data.draw(st.integers(1, 40))]
-    with suppress(Refused):  # when the damage reaches what makes the file one of this kind
-        check(read(name, tmp_path, bytes(content)), name)
 
 
 class Remembering:

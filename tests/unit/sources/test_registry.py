@@ -1,6 +1,7 @@
 """What holds for every source on the list."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from tests.property.sources.seeds import SEEDS, Seed
 from tests.unit.sources.rows import GOOD
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.protocol import Fault, ImportOptions
+from gpuledger.sources.protocol import Fault
 from gpuledger.sources.registry import names, source
 
 FIRST = {seed.source: seed for seed in reversed(SEEDS)}
@@ -33,12 +34,12 @@ def test_missing_and_empty_files_are_refused_by_name(tmp_path: Path, name: str) 
 
 @pytest.mark.parametrize("name", names())
 def test_options_that_cannot_be_are_refused(name: str) -> None:
-    path, zone = FIRST[name].path, FIRST[name].entry.timezone
+    path, options = FIRST[name].path, FIRST[name].options
     with pytest.raises(Refused, match="Mars/Base"):
-        source(name).read(path, ImportOptions(timezone="Mars/Base"))
+        source(name).read(path, replace(options, timezone="Mars/Base"))
     for cluster in ("a/b", "Big", "~org", "a b"):
         with pytest.raises(Refused, match="--cluster"):
-            source(name).read(path, ImportOptions(cluster=cluster, timezone=zone))
+            source(name).read(path, replace(options, cluster=cluster))
 
 
 def test_an_unknown_source_is_refused_with_those_there_are() -> None:
