@@ -246,7 +246,8 @@ class _Unfolding:
         """End a run, and compare how long it lasted with what Kueue counted.
 
         Less was counted when it was taken away and admitted again unseen: then it lasted as long as was counted. A
-        count that is not there or began anew, as after a deactivation, says nothing.
+        count that is not there or began anew, as after a deactivation, says nothing; one that did not grow says that
+        it did not last, where more evictions were counted than the run's own.
         """
         lasted_s = ended_s - run.admitted_s
         counted_s = self.status.accumulated_past_execution_time_seconds
@@ -257,7 +258,8 @@ class _Unfolding:
             self._stop(run, ended_s)
             return
         self._differs(run, lasted_s)
-        if 0 < grown_s < lasted_s:
+        was_again = self.evictions is not None and self.evictions > run.attempt
+        if grown_s < lasted_s and (grown_s > 0 or was_again):
             self._stop(run, run.admitted_s + grown_s, estimated=True)
         else:
             self._stop(run, ended_s)

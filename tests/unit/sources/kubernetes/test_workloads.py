@@ -166,6 +166,16 @@ def test_a_count_that_began_anew_says_nothing(tmp_path: Path) -> None:
     assert (events(items)[-1].at_s, odd(items)) == (BEGAN + 3600, [])
 
 
+@pytest.mark.parametrize(("evictions", "lasted_s"), [(2, 0), (1, 3600)])
+def test_a_count_that_did_not_grow_is_believed_when_another_eviction_was_counted(
+    tmp_path: Path, evictions: int, lasted_s: int
+) -> None:
+    over = state(0, evictions, given=None, Admitted=left(60), Evicted=("True", "Preempted", at(60)))
+    items = read(tmp_path, change("ADDED", job(state(Admitted=admitted(0)))), change("MODIFIED", job(over)))
+    assert events(items)[-1].at_s == BEGAN + lasted_s
+    assert odd(items) == ["accumulated-differs"]
+
+
 def test_time_that_cannot_be_dated_is_reported_and_not_booked(tmp_path: Path) -> None:
     twice = state(1800, 2, given=None, Admitted=left(60), Evicted=("True", "Preempted", at(60)))
     items = read(tmp_path, job(twice))
