@@ -145,7 +145,7 @@ def test_what_expired_before_anything_was_read_is_passed_over(
         return dict.fromkeys(partitions, 1)
 
     put(broker, ONE, TWO)
-    monkeypatch.setattr(FileSubscriber, "begin_positions", begin)
+    monkeypatch.setattr(FileSubscriber, "first_positions", begin)
 
     read(intake, broker)
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from gpuledger.ingest.acceptance import EVENT_BYTES_MAX
 from tests.commands.fixtures import Ledger
 from tests.integration.ingest.test_worker import HOUR_S, job
 
 from gpuledger.events import envelope
+from gpuledger.events.acceptance import EVENT_BYTES_MAX
 from gpuledger.events.workload import Started
 from gpuledger.ingest.dead_letters import iter_entries
 from gpuledger.ingest.intake import Intake

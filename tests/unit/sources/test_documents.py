@@ -75,7 +75,7 @@ def test_a_compressed_document_is_read_as_it_was(tmp_path: Path) -> None:
         (b'{"jobs": 3}', "jobs is not an array"),
         (b'{"jobs": "\xff"}', "jobs is not an array"),
         (b'{"jobs": ' + b"[" * 5000 + b"]" * 5000 + b"}", "cannot be read as a JSON object"),
-        (gzip.compress(b'{"jobs": []}')[:-9], "cut short"),
+        (gzip.compress(b'{"jobs": []}', mtime=0)[:-9], "cut short"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_place(tmp_path: Path, text: bytes, message: str) -> None:
