@@ -73,21 +73,27 @@ def begun(items: Iterator[Item]) -> Iterator[Item]:
 def opened(
     items: Iterator[Translated | Fault], none: Callable[[], Refused | None] = lambda: None
 ) -> Iterator[Translated | Fault]:
-    """Return the records; the first is read at once, so that a file that holds none is refused before any work.
+    """Return the records; the first is read at once, so that what refuses the file is raised here and not later.
 
     Args:
         items: The records of a file.
-        none: Says why a file without a single one is refused, if it is.
+        none: Says, when all were read, why a file that proved to hold nothing of its kind is refused, if it is.
 
     Raises:
         Refused: When the file is, or when already the first record lacks what only a person can say.
     """
+    return begun(_checked(items, none))
+
+
+def _checked(
+    items: Iterator[Translated | Fault], none: Callable[[], Refused | None]
+) -> Iterator[Translated | Fault]:
     first = next(items, None)
     if isinstance(first, Fault) and first.code in NEEDS_OPTIONS:
         raise Refused(first.message, hint=first.hint)
     if first is not None:
-        return chain((first,), items)
+        yield first
+        yield from items
     refused = none()
     if refused is not None:
         raise refused
-    return items

@@ -63,4 +63,10 @@ def test_a_file_without_a_record_is_refused_before_the_first_is_asked_for() -> N
     with pytest.raises(Refused, match="no log"):
         opened(iter([]), lambda: Refused("no log", hint="save one"))
     assert list(opened(iter([]), lambda: None)) == []
-    assert list(opened(iter([fault("truncated-gzip")]), lambda: Refused("no log", hint="save one")))
+
+
+def test_a_file_of_faults_that_proves_to_be_of_another_kind_is_refused_when_it_was_read() -> None:
+    items = opened(iter([fault("bad-xid")]), lambda: Refused("no log", hint="save one"))
+    assert next(items) == fault("bad-xid")
+    with pytest.raises(Refused, match="no log"):
+        next(items)
