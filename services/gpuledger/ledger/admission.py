@@ -5,14 +5,12 @@ attempts never spend the same GPU-time. Nothing is refused: what is not funded r
 preemptible from the outset (DESIGN section 8, the contract).
 """
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from gpuledger.database.engine import Writer
 from gpuledger.events import workload as workload_events
-from gpuledger.events.closing import LedgerTicked
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.events.registry import Fact
@@ -23,13 +21,13 @@ from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger import queries, store
 from gpuledger.ledger.append import append
-from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.holds import newest
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules
 from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.stops import Stop, why
+from gpuledger.ledger.ticking import catch_up
 
 SOURCE = "gpuledger/admission"
 
@@ -90,6 +88,7 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
     """
     queries.require_cluster(writer, cluster)
     store.lock_book(writer, cluster)
+    append(writer, cluster, [], clock=clock, calendar=calendar)  # decide by the policy data of this moment
     known = [fact for _, fact in store.facts_of(writer, cluster, [workload])]
     now_s = seconds(clock.now())
     asked = _asked(cluster, workload, known, queries.mapping(writer, cluster))
@@ -106,18 +105,6 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
     appended = append(writer, cluster, [event], clock=clock, calendar=calendar)
     assert appended.head is not None  # noqa: S101 - a new row moved it
     return Admission(decision, appended.head.last_seq, repeated=False)
-
-
-def catch_up(writer: Writer, cluster: str, now_s: int, *, clock: Clock, calendar: Calendar) -> None:
-    """Tick when a lot has lapsed since the newest tick: what is left of it is no longer there to be promised."""
-    ticked_s = store.lock_book(writer, cluster).ticked_s
-    row = driver(writer).execute(
-        "SELECT 1 FROM ledger.lots WHERE book = %s AND expires_on > %s AND expires_on <= %s LIMIT 1",
-        (cluster, dt.date.min if ticked_s is None else calendar.day_of(ticked_s), calendar.day_of(now_s)),
-    ).fetchone()  # fmt: skip
-    if row is not None:
-        tick, _ = make(id=f"lapse/{now_s}", source=SOURCE, at_s=now_s, data=LedgerTicked(cluster=cluster))
-        append(writer, cluster, [tick], clock=clock, calendar=calendar)
 
 
 def _asked(cluster: str, workload: str, known: Sequence[Known], rules: Rules) -> _Asked:

@@ -218,7 +218,7 @@ def _book(reader: Reader, head: BookHead, part: _Part, told: Callable[[int], Non
         bad = bad or _balance_fault(reader, head.book)
     elif bad is None and end < part.last:
         bad = FirstBad(part.last, f"sequence {part.last} is missing")
-    bad = bad or _identity_fault(reader, part)
+    bad = bad or _identity_fault(reader, part) or _text_fault(reader, part)
     return BookAudit(head.book, rows, previous.hex(), bad)
 
 
@@ -329,3 +329,15 @@ def _identity_fault(reader: Reader, part: _Part) -> FirstBad | None:
     if row is None:
         return None
     return FirstBad(None, f"event {row[0]} of {row[1]} has an identity and no row: it could not be booked")
+
+
+def _text_fault(reader: Reader, part: _Part) -> FirstBad | None:
+    """What was put aside for a row is what the row refers to: the reference is the digest of salt and text."""
+    where, values = part.where
+    row = driver(reader).execute(
+        f"SELECT min(seq) FROM (SELECT seq, extra_ref FROM ledger.journal WHERE {where} AND extra_ref IS NOT NULL) AS j"
+        " JOIN side.texts AS t ON t.ref = j.extra_ref WHERE sha256(t.salt || t.body) <> t.ref", values
+    ).fetchone()  # fmt: skip
+    if row is None or row[0] is None:
+        return None
+    return FirstBad(row[0], "the text that was put aside for the row was changed: its digest differs")

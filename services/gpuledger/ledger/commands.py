@@ -28,6 +28,7 @@ from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.identity import impersonal
 from gpuledger.ledger.lots import expiry_day
+from gpuledger.ledger.ticking import catch_up
 
 SOURCE = "gpuledger/commands"
 
@@ -73,6 +74,8 @@ def execute(writer: Writer, command: Command, *, key: str, clock: Clock, calenda
     store.lock_book(writer, book)
     if (before := _booked_before(writer, book, key, command)) is not None:
         return before
+    if isinstance(command, Transferred):  # what has lapsed is not there to be given
+        catch_up(writer, book, seconds(clock.now()), clock=clock, calendar=calendar)
     check(writer, command, now_s=seconds(clock.now()), calendar=calendar)
     event, _ = make(id=key, source=SOURCE, at_s=seconds(clock.now()), data=command)
     head = append(writer, book, [event], clock=clock, calendar=calendar).head

@@ -14,11 +14,11 @@ from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.ledger import queries, store
-from gpuledger.ledger.admission import SLICE_S, SOURCE, catch_up, protection_s
+from gpuledger.ledger.admission import SLICE_S, SOURCE
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.purse import Need, Purse
-from gpuledger.ledger.state import minimum_runtimes
+from gpuledger.ledger.ticking import catch_up
 
 OVER_BUDGET = "over-budget"
 """Why a run became unallocated."""
@@ -40,7 +40,6 @@ class _Due(NamedTuple):
     account: str
     gpus_milli: int
     gpu_model: str | None
-    from_s: int
 
 
 def land(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar, slice_s: int = SLICE_S) -> Landed:
@@ -58,6 +57,7 @@ def land(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar, slic
     if not _due(writer, cluster, now_s):
         return result
     store.lock_book(writer, cluster)
+    append(writer, cluster, [], clock=clock, calendar=calendar)  # by the policy data of this moment
     catch_up(writer, cluster, now_s, clock=clock, calendar=calendar)
     purse, events = Purse(writer, cluster, now_s, calendar), []
     org_seq = queries.sequences(writer).get(ORG_BOOK, 0)
@@ -107,9 +107,7 @@ def _due(connection: Reader | Writer, cluster: str, now_s: int) -> list[_Due]:
         return []
     rows = driver(connection).execute(
         """
-        SELECT s.workload, s.run, h.attempt, s.account, s.gpus_milli, s.gpu_model,
-               (SELECT extract(epoch FROM min(f.from_at))::bigint FROM ledger.segments AS f
-                WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run AND f.until_seq IS NULL)
+        SELECT s.workload, s.run, h.attempt, s.account, s.gpus_milli, s.gpu_model
         FROM ledger.segments AS s
         LEFT JOIN LATERAL (SELECT attempt, max(to_at) AS held_until FROM ledger.holds AS h
                            WHERE h.book = s.book AND h.workload = s.workload AND h.run = s.run
@@ -121,11 +119,5 @@ def _due(connection: Reader | Writer, cluster: str, now_s: int) -> list[_Due]:
         """,
         {"book": cluster, "now": now_s},
     )
-    found = [due for row in rows.fetchall() if hard & set(lineage((due := _Due(*row)).account))]
-    unadmitted = sorted({due.workload for due in found if due.attempt is None})
-    asked = minimum_runtimes(connection, cluster, unadmitted)
-    return [
-        due
-        for due in found
-        if due.attempt is not None or due.from_s + protection_s(asked.get(due.workload)) <= now_s
-    ]
+    # A run that nobody admitted holds nothing, so that nothing protects it: it is looked at from its start on.
+    return [due for row in rows.fetchall() if hard & set(lineage((due := _Due(*row)).account))]

@@ -12,12 +12,13 @@ from typing import Any
 from gpuledger.database.engine import Reader
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.clock import iso
+from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import queries
 from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
 
 SHOWN_MAX = 10_000
-"""The most rows that one answer holds; narrow the times for more."""
+"""The most rows that one answer holds: a part of them would not explain the difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ def movements(
 
     Raises:
         NotFound: When the account or the cluster does not exist.
+        Refused: When there are more than ``SHOWN_MAX``.
     """
     queries.require_cluster(reader, cluster)
     queries.require_account(reader, account)
@@ -122,7 +124,13 @@ def movements(
             "period": period,
             "since": since,
             "until": until,
-            "most": SHOWN_MAX,
+            "most": SHOWN_MAX + 1,
         },
     )
-    return [Movement(*row) for row in rows]
+    found = [Movement(*row) for row in rows]
+    if len(found) > SHOWN_MAX:
+        raise Refused(
+            f"more than {SHOWN_MAX} rows moved {account} on {cluster}: a part of them would not explain the difference",
+            hint="ask for a shorter time, for one period, or for an account further down",
+        )
+    return found

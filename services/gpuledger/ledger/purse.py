@@ -44,7 +44,7 @@ class Purse:
         self._hard = queries.hard_accounts(writer, instant(now_s))
         self._card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)
         self._rooms = Rooms(writer, cluster, now_s, calendar)
-        self._carried: dict[tuple[str, str], int] = {}
+        self._carried: dict[tuple[str, str, dt.date], int] = {}
         self._taken: dict[tuple[str, str], Counter[dt.date]] = {}
 
     def shortfall(self, need: Need) -> str | None:
@@ -61,7 +61,7 @@ class Purse:
         for period, days in parts.items():
             weighted = sum(days.values())
             to_come = self._to_be_granted(need.account, period)
-            to_come += _less(self._to_be_carried(need.account, period), earlier) // WEIGHT_ONE
+            to_come += _less(self._to_be_carried(need.account, period, max(days)), earlier) // WEIGHT_ONE
             found = self._rooms.left(need.account, period, hard, to_come)
             left = found.available_gpu_ms
             if need.account in hard and (lacking := self._uncovered(need.account, period, days)):
@@ -80,9 +80,9 @@ class Purse:
         weighted = sum(days.values())
         self._rooms.take(account, period, -(-weighted // WEIGHT_ONE))
         self._taken.setdefault((account, period), Counter()).update(days)
-        for (owner, later), carried in self._carried.items():
+        for (owner, later, day), carried in self._carried.items():
             if owner == account and later > period:
-                self._carried[owner, later] = _less(carried, weighted)
+                self._carried[owner, later, day] = _less(carried, weighted)
 
     def _uncovered(self, account: str, period: str, days: Mapping[dt.date, int]) -> int:
         """Return how much no lot pays for because one lapses at a midnight between the days, in gpu_ms x per mille."""
@@ -100,13 +100,14 @@ class Purse:
         grants = periods.opening(self._writer, self._cluster, period, self._calendar).grants
         return sum(grant.gpu_ms for grant in grants if grant.account == account)
 
-    def _to_be_carried(self, account: str, period: str) -> int:
-        """Return what the closes before a period would bring into it if they came now, in gpu_ms x per mille."""
-        if (account, period) not in self._carried:
-            self._carried[account, period] = settlement.to_be_carried(
-                self._writer, self._cluster, self._calendar, account, period
+    def _to_be_carried(self, account: str, period: str, lasting: dt.date) -> int:
+        """Return what the closes before a period would bring into it, and lasts to a day, in gpu_ms x per mille."""
+        key = account, period, lasting
+        if key not in self._carried:
+            self._carried[key] = settlement.to_be_carried(
+                self._writer, self._cluster, self._calendar, Touched(account, period), lasting
             )
-        return self._carried[account, period]
+        return self._carried[key]
 
 
 def _less(carried: int, taken: int) -> int:

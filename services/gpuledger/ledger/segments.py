@@ -235,7 +235,7 @@ class Unfolding:
         spans: dict[int, list[Span]] = {}
         for run in runs:
             spans.setdefault(run.attempt, []).append(Span(run.name, run.started.at_s, run.end_s))
-        return holds(self._decisions, spans, is_over=bool(self._over))
+        return holds(self._decisions, spans, is_over=_is_over(self._over, self._submitted))
 
 
 def _credits(run: _Run) -> Iterator[Credit]:
@@ -331,7 +331,7 @@ def _waits(
             spans.append((waiting_from, run.started.at_s))
         waiting_from = _waiting_again(run, again)
     if waiting_from is not None:
-        is_over = over is not None and not any(at_s >= over.at_s for at_s, _ in again)
+        is_over = _is_over(ended, submissions)
         spans.append((waiting_from, over.at_s if over and is_over else None))
     return [
         Wait(
@@ -348,6 +348,15 @@ def _waits(
         for from_s, to_s in spans
         if asked.gpus_milli > 0 and (to_s is None or to_s > from_s)
     ]
+
+
+def _is_over(ended: Sequence[Known], submissions: Sequence[Known]) -> bool:
+    """Tell whether the workload ended and nobody submitted it anew since."""
+    over = winner(ended)
+    if over is None or len(submissions) <= 1:
+        return over is not None
+    first_s = min(known.at_s for known in submissions)
+    return not any(at_s >= over.at_s for at_s, _ in _again(submissions, first_s))
 
 
 def _waiting_again(run: _Run, again: Sequence[tuple[int, int]]) -> int | None:

@@ -75,16 +75,18 @@ def rebuild(writer: Writer, book: str, calendar: Calendar, ticked_s: int | None)
 
 
 def to_be_carried(
-    connection: Reader | Writer, book: str, calendar: Calendar, account: str, period: str
+    connection: Reader | Writer, book: str, calendar: Calendar, owner: Touched, lasting: dt.date
 ) -> int:
     """Return what the closes of the periods before one would bring an account into it, if they came now.
 
-    It is 0 when the period before is closed: then it is in the balance. Below zero it is a debt.
+    It is 0 when the period before is closed: then it is in the balance. Below zero it is a debt. A lot that goes on
+    with its own expiry counts only where it is there on the last day that is asked for.
 
     Returns:
         Weighted: gpu_ms x per mille.
     """
     extent = settled.read(connection, book, calendar, None)
+    account, period = owner
     start = settled.first_unclosed(connection, extent, account, period)
     if start is None:
         return 0
@@ -94,7 +96,8 @@ def to_be_carried(
     first_day, _ = calendar.days_of(period)
     closed = extent._replace(closed=frozenset(unclosed), today=first_day, lapses=frozenset(), last_lapse={})
     _, carried = _arithmetic(connection, closed, {account: start})
-    return sum(lot.amount for lot in carried.get((account, period), ()))
+    lots = carried.get((account, period), ())
+    return sum(lot.amount for lot in lots if lot.expires_on is None or lot.expires_on > lasting)
 
 
 def uncovered(

@@ -1,5 +1,6 @@
 """The book's clock: once an hour lost ends are found, the hour's telemetry is sealed, and the clock moves on."""
 
+import datetime as dt
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Writer
@@ -10,6 +11,7 @@ from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import sealing
 from gpuledger.ledger.append import append
+from gpuledger.ledger.copying import driver
 from gpuledger.ledger.evidence import lost_end_events
 from gpuledger.ledger.sealing import HOUR_S, LOOK_BACK_S, SOURCE
 from gpuledger.ledger.store import lock_book
@@ -83,3 +85,16 @@ def tick_event(cluster: str, at_s: int) -> Event:
     """Return the tick of a full hour as an event; an hour is ticked once."""
     id_ = f"tick/{cluster}/{iso(instant(at_s))}"
     return make(id=id_, source=SOURCE, at_s=at_s, data=LedgerTicked(cluster=cluster))[0]
+
+
+def catch_up(writer: Writer, cluster: str, now_s: int, *, clock: Clock, calendar: Calendar) -> None:
+    """Tick when a lot has lapsed since the newest tick: what is left of it is there no longer to promise or to give."""
+    ticked_s = lock_book(writer, cluster).ticked_s
+    row = driver(writer).execute(
+        "SELECT 1 FROM ledger.lots WHERE book = %s AND expires_on > %s AND expires_on <= %s LIMIT 1",
+        (cluster, dt.date.min if ticked_s is None else calendar.day_of(ticked_s), calendar.day_of(now_s)),
+    ).fetchone()  # fmt: skip
+    if row is not None:
+        id_ = f"lapse/{cluster}/{iso(instant(now_s))}"
+        event, _ = make(id=id_, source=SOURCE, at_s=now_s, data=LedgerTicked(cluster=cluster))
+        append(writer, cluster, [event], clock=clock, calendar=calendar)

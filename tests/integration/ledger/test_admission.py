@@ -22,7 +22,7 @@ from tests.integration.ledger.books import (
 )
 
 from gpuledger.database.engine import reading, writing
-from gpuledger.events.budget import AccountCreated, OverdraftSet, ShareSet
+from gpuledger.events.budget import AccountCreated, OverdraftSet, PolicyChanged, ShareSet
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.workload import Preempted, Requeued, Resized
 from gpuledger.kernel.clock import FixedClock, seconds
@@ -300,3 +300,18 @@ def test_a_decision_long_after_the_start_does_not_decide_it(funded: Ledger) -> N
     )  # fmt: skip
     funded.append(told(NOW_S, started()), told(NOW_S + 301, late))
     assert funded.rows("SELECT class FROM ledger.segments WHERE until_seq IS NULL") == [("allocated",)]
+
+
+def test_a_workload_that_is_submitted_anew_is_held_for_anew(funded: Ledger) -> None:
+    funded.append(told(NOW_S - 50, submitted("w7", minimum_runtime_s=HOUR, version=3)))
+    funded.append(told(NOW_S - 20, ended("w7", run=None)))
+    funded.append(told(NOW_S - 10, submitted("w7", minimum_runtime_s=HOUR, version=3)))
+    assert ask(funded, "w7").decision.hold_gpu_ms == 8 * GPU_HOUR
+    assert standing(funded)[0] == 8
+
+
+def test_it_is_decided_by_the_rate_card_of_the_moment(funded: Ledger) -> None:
+    hard(funded)
+    order(funded, PolicyChanged(policy="rate_card", weights={"H100": 50_000}))
+    funded.append(told(NOW_S, submitted("w7", gpu_model="H100", minimum_runtime_s=HOUR)))
+    assert ask(funded, "w7").decision.klass == "unallocated"

@@ -287,3 +287,14 @@ def test_progress_counts_every_row_of_every_book_and_ends_at_the_total(booked: L
         part = AuditQuery("alpha", recorded_at(booked, 4), recorded_at(booked, 7))
         assert (row_count(reader), row_count(reader, part)) == (10, 3)
     assert told == [(8, 10), (10, 10)]
+
+
+def test_a_text_that_was_put_aside_and_changed_is_found_at_its_row_and_an_erased_one_is_none(
+    booked: Ledger,
+) -> None:
+    fault = first_bad(booked, 'UPDATE side.texts SET body = \'{"comment": "bribe"}\'')
+    assert (fault.seq, "text" in fault.what) == (
+        booked.value("SELECT min(seq) FROM ledger.journal WHERE book = 'alpha' AND extra_ref IS NOT NULL"),
+        True,
+    )
+    assert audit(booked, "DELETE FROM side.texts").ok

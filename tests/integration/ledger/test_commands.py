@@ -209,3 +209,13 @@ def test_fifty_threads_never_overdraw_the_giver(funded: Ledger) -> None:
     with ThreadPoolExecutor(50) as pool:
         assert sum(pool.map(attempt, range(50))) == 9
     assert (available(funded, "org/vision"), available(funded, "org/speech")) == (2, 90)
+
+
+def test_what_has_lapsed_is_not_there_to_be_given(funded: Ledger) -> None:
+    lapsed = dt.datetime(1970, 1, 20, tzinfo=dt.UTC)
+    order(funded, grant("org/vision", 500, expires_at=lapsed), "lot")
+    left = 100  # what was used was used of what lapses first
+    with pytest.raises(Refused, match="left"):
+        order(funded, transfer("org/vision", "org/speech", left + 1), "too much")
+    order(funded, transfer("org/vision", "org/speech", left), "what is left")
+    assert available(funded, "org/vision") == 0

@@ -70,8 +70,28 @@ def test_a_look_that_comes_late_overshoots_by_the_time_between(running: Ledger) 
 
 def test_a_run_that_nobody_admitted_lands_too(running: Ledger) -> None:
     running.append(told(NOW_S, submitted("w2")), told(NOW_S, started("w2", gpus_milli=64_000)))
-    assert look(running, HOUR - 1) == ([], [])
-    assert "w2/r1" in look(running, HOUR).landed
+    assert look(running, 1) == ([], ["w2/r1"])
+    assert is_sound(running)
+
+
+def test_a_run_that_nobody_admitted_goes_on_while_its_slices_can_be_paid(running: Ledger) -> None:
+    running.append(told(NOW_S, submitted("w2")), told(NOW_S, started("w2", gpus_milli=8000)))
+    assert look(running, 1) == (["w2/r1"], [])
+    assert look(running, SLICE_S) == ([], [])
+    # Of its four GPU-hours a slice is spent, and the second before it was looked at.
+    assert look(running, 1 + SLICE_S) == ([], ["w2/r1"])
+    assert is_sound(running)
+
+
+def test_a_refusal_that_was_used_too_late_is_no_admission(ledger: Ledger) -> None:
+    order(ledger, *(AccountCreated(account=name) for name in ("org", "org/vision")))
+    hard(ledger)
+    ledger.append(told(NOW_S, submitted(minimum_runtime_s=8 * HOUR)))
+    ask(ledger)
+    ledger.append(told(NOW_S + 901, started()))
+    assert look(ledger, 901) == ([], ["w1/r1"])
+    found = ledger.balance("org/vision", PERIOD, now=(NOON + dt.timedelta(hours=5)).isoformat())
+    assert found.charged_gpu_ms == 0
 
 
 def test_the_run_that_goes_on_gets_the_slice_of_an_attempt_that_two_runs_claim(running: Ledger) -> None:

@@ -8,7 +8,7 @@ from tests.integration.ledger.test_closing import IN_NOVEMBER, NOVEMBER, close, 
 
 from gpuledger.database.engine import reading
 from gpuledger.kernel.clock import FixedClock
-from gpuledger.kernel.errors import NotFound
+from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.movements import Movement, movements
 
@@ -60,3 +60,15 @@ def test_an_inner_account_shows_the_leaves_below_it_and_no_others(funded: Ledger
 def test_what_does_not_exist_is_not_found(funded: Ledger) -> None:
     with pytest.raises(NotFound, match="'org/nobody' does not exist"):
         moved(funded, "org/nobody")
+
+
+def test_more_than_one_answer_holds_is_refused_rather_than_cut(
+    funded: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR))
+    count = len(moved(funded))
+    monkeypatch.setattr("gpuledger.ledger.movements.SHOWN_MAX", count)
+    assert len(moved(funded)) == count
+    monkeypatch.setattr("gpuledger.ledger.movements.SHOWN_MAX", count - 1)
+    with pytest.raises(Refused, match="would not explain the difference"):
+        moved(funded)

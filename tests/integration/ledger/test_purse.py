@@ -105,3 +105,11 @@ def test_what_lapses_at_midnight_pays_for_nothing_after_it(ready: Ledger) -> Non
     assert asked(ready, evening_s, 6, 6) == [True, False]
     assert asked(ready, evening_s, 6, 5, 4) == [True, True, False]
     assert asked(ready, evening_s - 4 * HOUR, 4, 4, 2, 2) == [True, True, True, True]
+
+
+def test_a_lot_that_goes_on_with_its_own_expiry_pays_until_then(ready: Ledger) -> None:
+    fifth = dt.datetime(2026, 12, 5, tzinfo=dt.UTC)
+    grant(ready, NOVEMBER, 100, None, expires_at=fifth)
+    assert asked(ready, seconds(fifth) - 20 * HOUR, 19) == [True]
+    assert asked(ready, seconds(fifth) - HOUR, 8) == [False]
+    assert asked(ready, seconds(fifth) + HOUR, 1) == [False]
