@@ -20,6 +20,7 @@ from gpuledger.kernel.clock import Clock
 from gpuledger.ledger import queries, remapping, ticking
 from gpuledger.ledger.append import append
 from gpuledger.ledger.health_states import state_changes
+from gpuledger.ledger.identity import keys_of, people_of
 from gpuledger.ledger.mapping import Rules
 from gpuledger.ledger.periods import open_periods
 
@@ -71,6 +72,7 @@ class Intake:
         with reading(engine) as reader:
             self._accounts = set(queries.account_paths(reader))
             booked = queries.booked_accounts(reader) if remapping.versions(reader) else set()
+        self._people: set[str] = set()
         # Whoever booked what a mapping led to may have ended before the account was created.
         self.ensure_accounts(booked)
 
@@ -86,6 +88,7 @@ class Intake:
         """
         taken = Taken()
         self._ensure_accounts(events, guard)
+        self._ensure_people(events, guard)
         batches: dict[tuple[str, bool], list[Event]] = {}
         for event in events:
             batches.setdefault((book_of(event.data), isinstance(event.data, Sampled)), []).append(event)
@@ -158,6 +161,16 @@ class Intake:
     def _calendar(self, writer: Writer) -> Calendar:
         # Asked in every transaction: the organisation's zone may have been set since, by another process too.
         return queries.calendar(writer, self._default_calendar)
+
+    def _ensure_people(self, events: Sequence[Event], guard: Guard | None) -> None:
+        """Give people a key on first sight, before books that meet the same new person could wait for each other."""
+        fresh = {name for event in events for name in people_of(event.data)} - self._people
+        if fresh:
+            with booking(self.engine) as writer:
+                keys_of(writer, fresh)
+                if guard is not None:
+                    guard(writer, last=False)
+            self._people |= fresh
 
     def _ensure_accounts(self, events: Sequence[Event], guard: Guard | None) -> None:
         """Create accounts on first sight, before anything is booked to them.

@@ -49,7 +49,7 @@ def person_of(data: Fact) -> str | None:
 
 def user_keys(writer: Writer, events: Iterable[Event]) -> dict[str, UserKey]:
     """Return the keys of all people named by the events; unknown ones get one."""
-    return keys_of(writer, {name for event in events for name in _people_of(event.data)})
+    return keys_of(writer, {name for event in events for name in people_of(event.data)})
 
 
 def keys_of(writer: Writer, people: Iterable[str]) -> dict[str, UserKey]:
@@ -68,7 +68,7 @@ def keys_of(writer: Writer, people: Iterable[str]) -> dict[str, UserKey]:
         return {name: UserKey(bytes(key), token) for name, key, token in cursor}
 
 
-def _people_of(data: Fact) -> Iterator[str]:
+def people_of(data: Fact) -> Iterator[str]:
     """Yield whom a fact speaks of: its person, and those whom rules name."""
     if (person := person_of(data)) is not None:
         yield person

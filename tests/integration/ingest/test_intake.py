@@ -1,7 +1,9 @@
 """Events of any book, booked: one transaction per book, accounts first, days in the organisation's zone."""
 
 import datetime as dt
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
@@ -125,9 +127,9 @@ def test_the_guard_runs_in_every_transaction_and_is_told_the_last(engine: sa.Eng
 
     intake = Intake(engine, FixedClock(NOON), Calendar())
     intake.take([told(0, submitted()), told(0, submitted("beta"))], guard)
-    assert calls == [False, False, True]  # accounts, alpha, beta
+    assert calls == [False, False, False, True]  # accounts, people, alpha, beta
     intake.take([], guard)
-    assert calls == [False, False, True, True]
+    assert calls == [False, False, False, True, True]
 
 
 def test_a_guard_that_refuses_leaves_the_book_as_it_was(engine: sa.Engine) -> None:
@@ -210,3 +212,26 @@ def test_evidence_and_inventory_are_concluded_from_in_the_same_transaction(engin
         ("healthy", 0),
         ("unhealthy", at_s),
     ]
+
+
+def test_books_that_meet_the_same_new_person_do_not_wait_for_each_other(engine: sa.Engine) -> None:
+    inside, may_end = threading.Event(), threading.Event()
+
+    def hold(writer: Writer, *, last: bool) -> None:
+        if last:
+            inside.set()
+            may_end.wait(30)
+
+    slow = threading.Thread(
+        target=Intake(engine, FixedClock(NOON), Calendar()).take, args=([told(0, submitted())], hold)
+    )
+    slow.start()
+    assert inside.wait(30)
+    with ThreadPoolExecutor(1) as pool:
+        other = Intake(engine, FixedClock(NOON), Calendar())
+        done = pool.submit(other.take, [told(0, submitted("beta"))])
+        try:
+            assert done.result(20).accepted
+        finally:
+            may_end.set()
+            slow.join(30)
