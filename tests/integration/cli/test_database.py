@@ -39,7 +39,10 @@ def home(own_home: Ledger) -> Iterator[Ledger]:
         os.kill(pid, signal.SIGKILL)
 
 
-def test_the_url_of_the_database_and_nothing_stays_behind(home: Ledger) -> None:
+def test_the_url_of_the_database_and_nothing_stays_behind(tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = Ledger(
+        {"GPULEDGER_HOME": str(tmp_path_factory.mktemp("u") / "a b")}
+    )  # short: it must hold a socket
     ran = home.fresh("db", "url")
 
     assert ran.status == 0

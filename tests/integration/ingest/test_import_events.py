@@ -10,14 +10,13 @@ from gpuledger.events.budget import Granted
 from gpuledger.events.envelope import make
 from gpuledger.events.telemetry import GpuSample, Sampled
 from gpuledger.events.workload import Ended, Started, Submitted
-from gpuledger.ingest.importer import BrokerSink, LedgerSink, run_import
+from gpuledger.ingest.importer import EVENT_TOPICS, BrokerSink, LedgerSink, run_import
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.worker import Worker
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.registry import source
 from gpuledger.streams.files import FileBroker
-from gpuledger.streams.topics import SCHEDULER_EVENTS, TELEMETRY
 
 SAMPLE = GpuSample(uuid="GPU-1", run="w1/1", gpu_util=Decimal(50))
 JOB = {"cluster": "alpha", "workload": "w1"}
@@ -77,7 +76,7 @@ def test_through_a_broker_the_same_is_booked(
     sink = BrokerSink(intake, broker)
     run_import(source("events"), path, ImportOptions(), sink, lambda _: None)
     sink.publisher.close()
-    for topic in (SCHEDULER_EVENTS, TELEMETRY):
+    for topic in EVENT_TOPICS:
         Worker(intake, broker, topic).run(lambda _: None, once=True)
     intake.open_periods(["alpha"])
     check(engine)
