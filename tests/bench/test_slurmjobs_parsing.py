@@ -36,7 +36,7 @@ RECORDS = {"short": 4000, "full": 40_000}
 ROUNDS = 5
 LIMITS = {
     # source: ratio of understanding, ratio of the whole
-    "slurm-sacct-json": (0.3, 0.3),
+    "slurm-sacct-json": (0.3, 0.2),
     "slurm-sacct-text": (0.08, 0.015),
     "slurm-jobcomp": (0.05, 0.01),
 }
