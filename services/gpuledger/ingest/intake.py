@@ -87,11 +87,13 @@ class Intake:
             Unavailable: When the database cannot be reached.
         """
         taken = Taken()
-        self._ensure_accounts(events, guard)
-        self._ensure_people(events, guard)
         batches: dict[tuple[str, bool], list[Event]] = {}
         for event in events:
             batches.setdefault((book_of(event.data), isinstance(event.data, Sampled)), []).append(event)
+        # Samples are the large stream, and name neither an account nor a person.
+        told = [event for (_, is_telemetry), batch in batches.items() if not is_telemetry for event in batch]
+        self._ensure_accounts(told, guard)
+        self._ensure_people(told, guard)
         work, led_to = list(batches.items()), set[str]()
         for index, ((book, is_telemetry), batch) in enumerate(work):
             with booking(self.engine) as writer:

@@ -17,10 +17,9 @@ from gpuledger.events.envelope import Event, make
 from gpuledger.events.workload import Preempted
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.files import file_size
 from gpuledger.sources.jobs import NO_USER, Job, Teams
 from gpuledger.sources.ndjson import open_objects
-from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
+from gpuledger.sources.pieces import Facts, Interpreter, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.spans import NEVER_STARTED
 from gpuledger.sources.values import (
@@ -105,25 +104,6 @@ class _Job(msgspec.Struct):
     container_spec: _Container = msgspec.field(default_factory=_Container)
     system_details: _System = msgspec.field(default_factory=_System)
     assignment_details: _Assignment = msgspec.field(default_factory=_Assignment)
-
-
-class Beaker:
-    """Source ``beaker``: jobs with status, budget and assignment."""
-
-    name = "beaker"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every job of the file; see ``Source.read``."""
-        interpreter = _Jobs(options)
-        return interpret(path, open_objects(path), interpreter)
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one job again; see ``Source.retry``."""
-        return interpret_again(_Jobs, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class _Jobs(Interpreter):
@@ -299,3 +279,15 @@ def _snake(value: Any) -> Any:  # noqa: ANN401 - JSON
 @lru_cache(maxsize=1024)
 def _snake_key(key: str) -> str:
     return _HUMP.sub("_", key).lower()
+
+
+class Beaker(PieceSource):
+    """Source ``beaker``: jobs with status, budget and assignment."""
+
+    name = "beaker"
+    interpreter = _Jobs
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every job of the file; see ``Source.read``."""
+        interpreter = _Jobs(options)
+        return interpret(path, open_objects(path), interpreter)

@@ -15,10 +15,10 @@ from prometheus_client.samples import Sample
 from gpuledger.events.envelope import Event
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.blocks import begun, blocks, opened
-from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import read_lines
 from gpuledger.sources.owners import pod_run, slurm_run
-from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
+from gpuledger.sources.pieces import Facts, Interpreter, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.readings import Device, Readings, measured
 from gpuledger.sources.slices import slice_milli
@@ -56,31 +56,6 @@ _METRIC = re.compile(rb"DCGM_\w+(?:\{|[ \t]+[-+.\dNI])")
 _UUID = re.compile(r'\bUUID="([^"]*)"')
 
 _Series = list[Sample]
-
-
-class Dcgm:
-    """Source ``dcgm``: what ``curl http://HOST:9400/metrics`` prints."""
-
-    name = "dcgm"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every scrape of the file; see ``Source.read``."""
-        lines = begun(read_lines(path))
-        scrapes = _Scrapes(options)
-        pieces = blocks(lines, begins=lambda raw: _TIME.match(raw) is not None)
-        none = Refused(
-            f"{path_text(path)}: holds no metric of dcgm-exporter",
-            hint="its lines look like DCGM_FI_DEV_GPU_UTIL{...} 97; save them with curl HOST:9400/metrics",
-        )
-        return opened(interpret(path, pieces, scrapes), lambda: None if scrapes.found else none)
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one scrape again; see ``Source.retry``."""
-        return interpret_again(_Scrapes, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class _Scrapes(Interpreter):
@@ -242,3 +217,21 @@ def _run(series: _Series) -> str | None:
         if pod := labels.get("pod") or labels.get("exported_pod"):
             return pod_run(labels.get("namespace") or labels.get("exported_namespace") or "", pod)
     return None
+
+
+class Dcgm(PieceSource):
+    """Source ``dcgm``: what ``curl http://HOST:9400/metrics`` prints."""
+
+    name = "dcgm"
+    interpreter = _Scrapes
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every scrape of the file; see ``Source.read``."""
+        lines = begun(read_lines(path))
+        scrapes = _Scrapes(options)
+        pieces = blocks(lines, begins=lambda raw: _TIME.match(raw) is not None)
+        none = Refused(
+            f"{path_text(path)}: holds no metric of dcgm-exporter",
+            hint="its lines look like DCGM_FI_DEV_GPU_UTIL{...} 97; save them with curl HOST:9400/metrics",
+        )
+        return opened(interpret(path, pieces, scrapes), lambda: None if scrapes.found else none)

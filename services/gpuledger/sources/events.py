@@ -9,30 +9,10 @@ from pathlib import Path
 
 from gpuledger.events.acceptance import understood
 from gpuledger.kernel.errors import Refused
-from gpuledger.sources.files import file_size
 from gpuledger.sources.lines import open_lines
-from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
+from gpuledger.sources.pieces import Facts, Interpreter, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.values import LocalTimes
-
-
-class Events:
-    """Source ``events``: newline-delimited CloudEvents."""
-
-    name = "events"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every line of the file; see ``Source.read``."""
-        interpreter = _Lines(options)
-        return interpret(path, open_lines(path), interpreter)
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Read one line again; see ``Source.retry``."""
-        return interpret_again(_Lines, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class _Lines(Interpreter):
@@ -45,3 +25,15 @@ class _Lines(Interpreter):
     def translate(self, raw: bytes) -> Facts:
         line = raw.strip()  # line ends of another system are no part of the event
         return ((understood(line), line),), ()
+
+
+class Events(PieceSource):
+    """Source ``events``: newline-delimited CloudEvents."""
+
+    name = "events"
+    interpreter = _Lines
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every line of the file; see ``Source.read``."""
+        interpreter = _Lines(options)
+        return interpret(path, open_lines(path), interpreter)

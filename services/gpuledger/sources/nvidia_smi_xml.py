@@ -10,10 +10,10 @@ from defusedxml.ElementTree import fromstring
 
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.blocks import begun, blocks, opened
-from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import read_lines
 from gpuledger.sources.nvidia_smi import KIND, flag, local_times, number, text
-from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
+from gpuledger.sources.pieces import Facts, Interpreter, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.readings import Device, Readings
 from gpuledger.sources.values import Odd, name, shown
@@ -28,31 +28,6 @@ _POWER = (
     "power_readings/power_draw",
 )
 """Where the power stands, newest drivers first."""
-
-
-class NvidiaSmiXml:
-    """Source ``nvidia-smi-xml``."""
-
-    name = "nvidia-smi-xml"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every document of the file; see ``Source.read``."""
-        lines = begun(read_lines(path))
-        documents = _Documents(options)
-        pieces = blocks(lines, ends=lambda raw: _END in raw)
-        none = Refused(
-            f"{path_text(path)}: holds no document of nvidia-smi",
-            hint="save one with nvidia-smi -q -x",
-        )
-        return opened(interpret(path, pieces, documents), lambda: None if documents.found else none)
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one document again; see ``Source.retry``."""
-        return interpret_again(_Documents, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class _Documents(Interpreter):
@@ -159,3 +134,21 @@ def _devices(gpu: Element, oddities: list[Odd]) -> Iterator[Device]:
         instance = "/".join(text(part.findtext(key)) for key in ("gpu_instance_id", "compute_instance_id"))
         memory = number(f"{uuid}/{instance}: memory", part.findtext("fb_memory_usage/used"), "MiB", oddities)
         yield Device(uuid=f"{uuid}/{name('gpu_instance_id', instance)}", pci=pci, memory_mib=memory)
+
+
+class NvidiaSmiXml(PieceSource):
+    """Source ``nvidia-smi-xml``."""
+
+    name = "nvidia-smi-xml"
+    interpreter = _Documents
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every document of the file; see ``Source.read``."""
+        lines = begun(read_lines(path))
+        documents = _Documents(options)
+        pieces = blocks(lines, ends=lambda raw: _END in raw)
+        none = Refused(
+            f"{path_text(path)}: holds no document of nvidia-smi",
+            hint="save one with nvidia-smi -q -x",
+        )
+        return opened(interpret(path, pieces, documents), lambda: None if documents.found else none)

@@ -7,11 +7,12 @@ one job of a listing. Who understands the pieces of one kind of file is an ``Int
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from gpuledger.events.envelope import Event
 from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.files import path_text
+from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.lines import LINE_LIMIT_BYTES, Broken, Line
 from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, KnownRuns, Translated
 from gpuledger.sources.values import Odd
@@ -168,3 +169,18 @@ def check_context(raw: bytes, context: Mapping[str, object]) -> tuple[str, int]:
             hint="mend the record in the file and import it again",
         )
     return place, line
+
+
+class PieceSource:
+    """A source of pieces that one interpreter understands, in one file; how the file is cut is its own affair."""
+
+    name: str
+    interpreter: ClassVar[type[Interpreter]]
+
+    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
+        """Translate one piece again; see ``Source.retry``."""
+        return interpret_again(self.interpreter, raw, context)
+
+    def size(self, path: Path) -> int:
+        """Return the size of the file on disk."""
+        return file_size(path)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.attempts import Attempt, attempt_facts
-from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.files import path_text
 from gpuledger.sources.jobs import NO_USER, Job, Teams
 from gpuledger.sources.lines import Broken, Line, open_lines
-from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
+from gpuledger.sources.pieces import Facts, Interpreter, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.swf_header import Header, read_header
 from gpuledger.sources.values import (
@@ -44,27 +44,6 @@ _REASONS = {
     "-1": "unknown",
 }
 _CONTINUED = "2"
-
-
-class Swf:
-    """Source ``swf``: a log in the Standard Workload Format."""
-
-    name = "swf"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every job of the file; see ``Source.read``."""
-        interpreter = _Jobs(options)
-        comments, lines = _split(path, open_lines(path))
-        interpreter.header = read_header(path, comments, options)
-        return interpret(path, _grouped(lines), interpreter)
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one job again; see ``Source.retry``."""
-        return interpret_again(_Jobs, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 def _split(path: Path, lines: Iterator[Line | Broken]) -> tuple[list[bytes], Iterator[Line | Broken]]:
@@ -277,3 +256,17 @@ def _or(value: str, otherwise: str) -> str:
 
 def _group(value: str) -> str:
     return _or(value, _NO_GROUP)
+
+
+class Swf(PieceSource):
+    """Source ``swf``: a log in the Standard Workload Format."""
+
+    name = "swf"
+    interpreter = _Jobs
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every job of the file; see ``Source.read``."""
+        interpreter = _Jobs(options)
+        comments, lines = _split(path, open_lines(path))
+        interpreter.header = read_header(path, comments, options)
+        return interpret(path, _grouped(lines), interpreter)

@@ -12,9 +12,9 @@ from gpuledger.events.envelope import make
 from gpuledger.events.host import HealthObserved
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.blocks import begun, opened
-from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import read_lines
-from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
+from gpuledger.sources.pieces import Facts, Interpreter, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.readings import Readings
 from gpuledger.sources.values import LocalTimes, Odd, instant_in_bounds, shown
@@ -45,30 +45,6 @@ _YEARLESS = re.compile(r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d ")
 _TIMED = (_ISO, _CLOCK, _BOOT, _RING, _YEARLESS)
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-
-class XidLog:
-    """Source ``xid-log``: dmesg, journalctl -k -o short-iso, /dev/kmsg, and logs of services that quote them."""
-
-    name = "xid-log"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every line with an XID; see ``Source.read``. A log may hold none."""
-        raw_lines = begun(read_lines(path))
-        lines = _Lines(options)
-        none = Refused(
-            f"{path_text(path)}: holds no line of a kernel log",
-            hint="save one with dmesg --time-format iso, or journalctl -k -o short-iso",
-        )
-        return opened(interpret(path, raw_lines, lines), lambda: None if lines.found else none)
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one line again; see ``Source.retry``."""
-        return interpret_again(_Lines, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class _Lines(Interpreter):
@@ -167,3 +143,20 @@ def bus_id(short: str) -> str:
     """Return a PCI address as NVML writes it: ``0000:9b:00`` -> ``00000000:9B:00.0``."""
     domain, bus, slot = short.upper().split(":")
     return f"{domain:0>8}:{bus}:{slot}.0"
+
+
+class XidLog(PieceSource):
+    """Source ``xid-log``: dmesg, journalctl -k -o short-iso, /dev/kmsg, and logs of services that quote them."""
+
+    name = "xid-log"
+    interpreter = _Lines
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every line with an XID; see ``Source.read``. A log may hold none."""
+        raw_lines = begun(read_lines(path))
+        lines = _Lines(options)
+        none = Refused(
+            f"{path_text(path)}: holds no line of a kernel log",
+            hint="save one with dmesg --time-format iso, or journalctl -k -o short-iso",
+        )
+        return opened(interpret(path, raw_lines, lines), lambda: None if lines.found else none)

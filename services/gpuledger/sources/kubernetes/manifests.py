@@ -7,7 +7,7 @@ A file that holds nothing else is refused as configuration.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,10 @@ import msgspec
 import yaml
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.files import path_text
 from gpuledger.sources.kubernetes.watching import CONFIGURATION, Watched
 from gpuledger.sources.lines import BYTE_ORDER_MARK, LINE_LIMIT_BYTES, Broken, Line, read_whole
-from gpuledger.sources.pieces import Facts, interpret, interpret_again
+from gpuledger.sources.pieces import Facts, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 
 _BREAK = re.compile(rb"^---(?:[ \t].*)?\r?$", re.MULTILINE)
@@ -30,25 +30,6 @@ _COMMENT = re.compile(rb"^\s*(?:#.*)?$")
 
 _ALWAYS, _WITH_STATUS = frozenset(("Node",)), frozenset(("Pod", "PodGroup", "Workload"))
 _LIST = "List"
-
-
-class Manifests:
-    """Source ``k8s-yaml``."""
-
-    name = "k8s-yaml"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every object that tells of GPUs, and every fragment as a fault; see ``Source.read``."""
-        interpreter = _Documents(options)
-        return interpret(path, _records(path), interpreter)
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one document again; see ``Source.retry``."""
-        return interpret_again(_Documents, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class _Documents(Watched):
@@ -173,3 +154,15 @@ def _hint(others: Counter[str]) -> str:
     if others and CONFIGURATION.issuperset(others):
         return "queues and flavors are no usage; import the Workloads and Pods that ran (kubectl get -o yaml)"
     return "import objects with their status (kubectl get -o yaml), or Nodes for the inventory"
+
+
+class Manifests(PieceSource):
+    """Source ``k8s-yaml``."""
+
+    name = "k8s-yaml"
+    interpreter = _Documents
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every object that tells of GPUs, and every fragment as a fault; see ``Source.read``."""
+        interpreter = _Documents(options)
+        return interpret(path, _records(path), interpreter)

@@ -4,18 +4,18 @@ The three names read the same kinds of objects in the same way, so that one reco
 imported under any of them; the name says what a person expects.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.documents import Document, open_document
-from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.files import path_text
 from gpuledger.sources.kubernetes.reading import unwrap
 from gpuledger.sources.kubernetes.watching import Watched
 from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
-from gpuledger.sources.pieces import anomalies, interpret, interpret_again
+from gpuledger.sources.pieces import PieceSource, anomalies, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.values import Odd
 
@@ -23,31 +23,6 @@ _LOOKED_AT = 20
 """Lines within which a stream must show that it is one; its first may be cut."""
 
 _LIST = "List"
-
-
-class Watch:
-    """A stream of states of objects, one a line, or one document with a list of them.
-
-    Args:
-        name: The word on the command line.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every state; see ``Source.read``."""
-        interpreter = Watched(options)
-        pieces, interpreter.default_kind, oddities = _pieces(path)
-        return _reported(path, oddities, interpret(path, pieces, interpreter))
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one state again; see ``Source.retry``."""
-        return interpret_again(Watched, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 _Pieces = tuple[Iterable[Line | Broken], str, Sequence[Odd]]
@@ -106,3 +81,22 @@ def _without_mark(lines: list[Line | Broken]) -> list[Line | Broken]:
         head._replace(raw=head.raw.removeprefix(BYTE_ORDER_MARK)) if isinstance(head, Line) else head,
         *rest,
     ]
+
+
+class Watch(PieceSource):
+    """A stream of states of objects, one a line, or one document with a list of them.
+
+    Args:
+        name: The word on the command line.
+    """
+
+    interpreter = Watched
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every state; see ``Source.read``."""
+        interpreter = Watched(options)
+        pieces, interpreter.default_kind, oddities = _pieces(path)
+        return _reported(path, oddities, interpret(path, pieces, interpreter))

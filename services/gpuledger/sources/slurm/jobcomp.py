@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import Broken, Line, read_lines
-from gpuledger.sources.pieces import interpret_again
+from gpuledger.sources.pieces import PieceSource
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
@@ -23,32 +23,6 @@ from gpuledger.sources.slurm.reading import JobReader, number_of, read_jobs
 from gpuledger.sources.slurm.shapes import UNREADABLE, Value, bad_shape, limit_of, plain
 from gpuledger.sources.slurm.states import Kind, State, state_of
 from gpuledger.sources.values import LocalTimes, Odd, name
-
-
-class Jobcomp:
-    """Source ``slurm-jobcomp``: documents of job completion, of starts and of ends."""
-
-    name = "slurm-jobcomp"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every document of the file; see ``Source.read``."""
-        lines = read_lines(path)
-        first = next((line for line in lines if isinstance(line, Broken) or line.raw.strip()), None)
-        if not isinstance(first, Line) or not first.raw.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
-            raise Refused(
-                f"{path_text(path)}: does not begin with a JSON document on one line",
-                hint="the file holds one document of jobcomp/kafka or jobcomp/elasticsearch on each line",
-            )
-        first = first._replace(raw=first.raw.removeprefix(b"\xef\xbb\xbf"))
-        return read_jobs(path, _all(first, lines), _Documents(options))
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one document again; see ``Source.retry``."""
-        return interpret_again(_Documents, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 def _all(first: Line, lines: Iterator[Line | Broken]) -> Iterator[Line | Broken]:
@@ -173,3 +147,22 @@ def _resized_s(document: Document, state: State, start_s: int | None, end_s: int
         return None
     assert elapsed_s is not None and start_s is not None and end_s is not None  # noqa: S101, PT018 - narrows
     return start_s if 0 <= end_s - elapsed_s < start_s <= end_s else None
+
+
+class Jobcomp(PieceSource):
+    """Source ``slurm-jobcomp``: documents of job completion, of starts and of ends."""
+
+    name = "slurm-jobcomp"
+    interpreter = _Documents
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every document of the file; see ``Source.read``."""
+        lines = read_lines(path)
+        first = next((line for line in lines if isinstance(line, Broken) or line.raw.strip()), None)
+        if not isinstance(first, Line) or not first.raw.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
+            raise Refused(
+                f"{path_text(path)}: does not begin with a JSON document on one line",
+                hint="the file holds one document of jobcomp/kafka or jobcomp/elasticsearch on each line",
+            )
+        first = first._replace(raw=first.raw.removeprefix(b"\xef\xbb\xbf"))
+        return read_jobs(path, _all(first, lines), _Documents(options))

@@ -4,15 +4,14 @@ The document is read whole, its records one by one. Duplicates (the runs of a re
 Steps stand inside the records and charge nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.documents import open_document
-from gpuledger.sources.files import file_size
-from gpuledger.sources.pieces import interpret_again
+from gpuledger.sources.pieces import PieceSource
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
@@ -42,26 +41,6 @@ from gpuledger.sources.slurm.states import Kind, state_of
 from gpuledger.sources.values import name
 
 JOBS = "jobs"
-
-
-class SacctJson:
-    """Source ``slurm-sacct-json``: what ``sacct --json`` prints."""
-
-    name = "slurm-sacct-json"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every job of the document; see ``Source.read``."""
-        document = open_document(path)
-        pieces = document.pieces(JOBS)
-        return with_banner(document, read_jobs(path, pieces, AccountingReader(options)))
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one job again; see ``Source.retry``."""
-        return interpret_again(AccountingReader, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class _Struct(msgspec.Struct, frozen=True, gc=False):
@@ -197,3 +176,16 @@ def _exit(code: _Exit | None) -> str | None:
     signal = code.signal or _Signal()
     number = plain(signal.id) if signal.signal_id is None else plain(signal.signal_id)
     return f"{plain(code.return_code) or 0}:{number or 0}"
+
+
+class SacctJson(PieceSource):
+    """Source ``slurm-sacct-json``: what ``sacct --json`` prints."""
+
+    name = "slurm-sacct-json"
+    interpreter = AccountingReader
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every job of the document; see ``Source.read``."""
+        document = open_document(path)
+        pieces = document.pieces(JOBS)
+        return with_banner(document, read_jobs(path, pieces, AccountingReader(options)))

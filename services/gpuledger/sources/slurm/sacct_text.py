@@ -11,9 +11,9 @@ from operator import itemgetter
 from pathlib import Path
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import BYTE_ORDER_MARK, LINE_LIMIT_BYTES, Broken, Line, read_lines
-from gpuledger.sources.pieces import interpret_again
+from gpuledger.sources.pieces import PieceSource
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
@@ -41,27 +41,6 @@ _READ = (
 
 _DELIMITERS = (b"|#", b"|")
 _NUMBER = re.compile(r"(\d+)(?:_(\d+)|_\[([^\]]+)\]?|\+(\d+))?(\..+)?")
-
-
-class SacctText:
-    """Source ``slurm-sacct-text``: what ``sacct --parsable2 --duplicates`` prints."""
-
-    name = "slurm-sacct-text"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every job of the file; see ``Source.read``."""
-        lines = read_lines(path)
-        delimiter, columns = _header(path, next(lines, None))
-        reader = _Rows(options, {"columns": columns, "delimiter": delimiter.decode()})
-        return read_jobs(path, _records(lines, delimiter, len(columns) - 1), reader)
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one record again; see ``Source.retry``."""
-        return interpret_again(_Rows, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class _Rows(JobReader):
@@ -226,3 +205,17 @@ def _records(lines: Iterable[Line | Broken], delimiter: bytes, separators: int) 
             begun = item
     if begun is not None:
         yield begun
+
+
+class SacctText(PieceSource):
+    """Source ``slurm-sacct-text``: what ``sacct --parsable2 --duplicates`` prints."""
+
+    name = "slurm-sacct-text"
+    interpreter = _Rows
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every job of the file; see ``Source.read``."""
+        lines = read_lines(path)
+        delimiter, columns = _header(path, next(lines, None))
+        reader = _Rows(options, {"columns": columns, "delimiter": delimiter.decode()})
+        return read_jobs(path, _records(lines, delimiter, len(columns) - 1), reader)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import Broken, Line
-from gpuledger.sources.pieces import Facts, interpret, interpret_again
+from gpuledger.sources.pieces import Facts, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.listing import BAR, columns, open_listing, row
 from gpuledger.sources.slurm.node_facts import Node, NodeForm
@@ -20,35 +20,6 @@ from gpuledger.sources.slurm.settings import refusal
 _EVENT = ("NodeName", "TimeStart", "TimeEnd", "State", "TRES")
 _WANTED = "Cluster,NodeName,TimeStart,TimeEnd,State,Reason,TRES"
 _GOES_ON = "goes_on"
-
-
-class Sacctmgr:
-    """Source ``slurm-sacctmgr``."""
-
-    name = "slurm-sacctmgr"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every event of a host; see ``Source.read``. Listings of settings are refused with what they say."""
-        listing = open_listing(path)
-        named = columns(listing.cells())
-        pieces = list(listing.rest)
-        if not {"NodeName", "TimeStart"} <= set(named):
-            raise refusal(path, named, _rows(named, pieces))
-        if missing := [column for column in _EVENT if column not in named]:
-            raise Refused(
-                f"{path_text(path)}:{listing.first.number}: the columns do not fit: missing {', '.join(missing)}",
-                hint=f"ask for: sacctmgr --parsable2 show event format={_WANTED}; nothing was imported",
-            )
-        context: dict[str, object] = {"columns": named, "starts": _starts(_rows(named, pieces))}
-        return interpret(path, pieces, _Events(options, context))
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one event again; see ``Source.retry``."""
-        return interpret_again(_Events, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class _Events(NodeForm):
@@ -120,3 +91,25 @@ def _rows(named: Sequence[str], pieces: Sequence[Line | Broken]) -> list[dict[st
 
 def _starts(rows: Sequence[Mapping[str, str]]) -> frozenset[tuple[str, str]]:
     return frozenset((said["NodeName"], said["TimeStart"]) for said in rows)
+
+
+class Sacctmgr(PieceSource):
+    """Source ``slurm-sacctmgr``."""
+
+    name = "slurm-sacctmgr"
+    interpreter = _Events
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every event of a host; see ``Source.read``. Listings of settings are refused with what they say."""
+        listing = open_listing(path)
+        named = columns(listing.cells())
+        pieces = list(listing.rest)
+        if not {"NodeName", "TimeStart"} <= set(named):
+            raise refusal(path, named, _rows(named, pieces))
+        if missing := [column for column in _EVENT if column not in named]:
+            raise Refused(
+                f"{path_text(path)}:{listing.first.number}: the columns do not fit: missing {', '.join(missing)}",
+                hint=f"ask for: sacctmgr --parsable2 show event format={_WANTED}; nothing was imported",
+            )
+        context: dict[str, object] = {"columns": named, "starts": _starts(_rows(named, pieces))}
+        return interpret(path, pieces, _Events(options, context))

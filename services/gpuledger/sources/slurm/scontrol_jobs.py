@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.files import file_size
-from gpuledger.sources.pieces import interpret_again
+from gpuledger.sources.pieces import PieceSource
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
@@ -31,27 +30,6 @@ _WANTED = (
 )  # fmt: skip
 _OF_HOSTS = re.compile(rb" Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S+)")
 """What the hosts of a job hold, each the same."""
-
-
-class ScontrolJobs:
-    """Source ``slurm-scontrol-jobs``."""
-
-    name = "slurm-scontrol-jobs"
-
-    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        """Yield every job of the listing; see ``Source.read``. It is held in memory: the controller holds it too."""
-        pieces = list(read_blocks(path, KEY))
-        reader = JobBlocks(options)
-        reader.count_tasks(pieces)
-        return read_jobs(path, pieces, reader)
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one job again; see ``Source.retry``."""
-        return interpret_again(JobBlocks, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
 
 
 class JobBlocks(TextReader):
@@ -142,3 +120,17 @@ def _asks(said: Mapping[str, str]) -> str | None:
         if "gpu" in said[field] and not said[field].endswith(":0"):
             return f"{field} asks for GPUs ({shown(said[field])})"
     return None
+
+
+class ScontrolJobs(PieceSource):
+    """Source ``slurm-scontrol-jobs``."""
+
+    name = "slurm-scontrol-jobs"
+    interpreter = JobBlocks
+
+    def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
+        """Yield every job of the listing; see ``Source.read``. It is held in memory: the controller holds it too."""
+        pieces = list(read_blocks(path, KEY))
+        reader = JobBlocks(options)
+        reader.count_tasks(pieces)
+        return read_jobs(path, pieces, reader)

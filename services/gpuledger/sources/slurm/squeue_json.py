@@ -4,12 +4,11 @@ The options that select jobs do not work together with ``--json`` in every versi
 remembers may be in the document, whatever was asked for.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from gpuledger.sources.documents import open_document
-from gpuledger.sources.files import file_size
-from gpuledger.sources.pieces import interpret_again
+from gpuledger.sources.pieces import PieceSource
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.controller import ControllerReader
 from gpuledger.sources.slurm.reading import read_jobs, with_banner
@@ -17,10 +16,11 @@ from gpuledger.sources.slurm.reading import read_jobs, with_banner
 JOBS = "jobs"
 
 
-class SqueueJson:
+class SqueueJson(PieceSource):
     """Source ``slurm-squeue-json``."""
 
     name = "slurm-squeue-json"
+    interpreter = ControllerReader
 
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
         """Yield every job of the document; see ``Source.read``."""
@@ -29,11 +29,3 @@ class SqueueJson:
         reader = ControllerReader(options)
         reader.count_tasks(pieces)
         return with_banner(document, read_jobs(path, pieces, reader))
-
-    def retry(self, raw: bytes, context: Mapping[str, object]) -> Translated:
-        """Translate one job again; see ``Source.retry``."""
-        return interpret_again(ControllerReader, raw, context)
-
-    def size(self, path: Path) -> int:
-        """Return the size of the file on disk."""
-        return file_size(path)
