@@ -37,14 +37,18 @@ OWN = frozenset(
 CASES = [pytest.param(seed, id=str(seed)) for seed in SEEDS if seed.source in OWN]
 
 
-def best(work: Callable[[], object]) -> float:
-    """Return the shortest processor time of several rounds: what others do on the machine does not count."""
-    took = []
+def best(*works: Callable[[], object]) -> list[float]:
+    """Return the shortest processor time of each work, one after another in each of several rounds.
+
+    What others do on the machine does not count, and what slows it for a while slows all of them.
+    """
+    took: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
-        began = time.process_time()
-        work()
-        took.append(time.process_time() - began)
-    return min(took)
+        for times, work in zip(took, works, strict=True):
+            began = time.process_time()
+            work()
+            times.append(time.process_time() - began)
+    return [min(times) for times in took]
 
 
 def bare_read(seed: Seed, content: bytes) -> tuple[str, Callable[[], object]]:
@@ -79,7 +83,7 @@ def test_a_source_spends_its_time_on_reading_and_on_building_events(
     understood = read()
     events = [event for item in understood for event, _ in item.events]
     kind, bare = bare_read(seed, content)
-    bare_s, build_s, source_s = best(bare), best(lambda: build(events)), best(read)
+    bare_s, build_s, source_s = best(bare, lambda: build(events), read)
     ratio, share = bare_s / source_s, (bare_s + build_s) / source_s
     print(
         f"\n{seed}: {RECORDS[test_form] / source_s:,.0f} records/s, {len(events) / source_s:,.0f} events/s;"

@@ -102,8 +102,8 @@ def encode(*, id: str, source: str, at_s: int, data: Fact) -> bytes:  # noqa: A0
         type=form.type,
         time=instant(at_s),
         dataschema=form.schema,
-        subject=f"{form.subject}/{getattr(data, form.subject)}" if form.subject else None,
-        partitionkey=(getattr(data, form.key) if form.key else None) or ORG_BOOK,
+        subject=form.subject_of(data),
+        partitionkey=form.key_of(data),
         data=msgspec.Raw(_encoder.encode(data)),
     )
     return _encoder.encode(wire)
@@ -193,14 +193,12 @@ def book_of(data: Fact) -> str:
 
 def key_of(data: Fact) -> str:
     """Return the partition key: the host for samples, otherwise the book."""
-    field = _form_of(type(data)).key
-    return (getattr(data, field) if field else None) or ORG_BOOK
+    return _form_of(type(data)).key_of(data)
 
 
 def subject_of(data: Fact) -> str | None:
     """Return the CloudEvents subject, such as ``workload/8841``."""
-    field = _form_of(type(data)).subject
-    return f"{field}/{getattr(data, field)}" if field else None
+    return _form_of(type(data)).subject_of(data)
 
 
 ORG_BOOK = "~org"
@@ -221,6 +219,12 @@ class _Form(NamedTuple):
     schema: str
     subject: str | None
     key: str | None
+
+    def subject_of(self, data: Fact) -> str | None:
+        return f"{self.subject}/{getattr(data, self.subject)}" if self.subject else None
+
+    def key_of(self, data: Fact) -> str:
+        return (getattr(data, self.key) if self.key else None) or ORG_BOOK
 
 
 def _form_of(fact: type[Fact]) -> _Form:

@@ -202,10 +202,14 @@ class Unfolding:
         if len(runs) > 1:  # of runs that start together the one named last is the newest
             runs.sort(key=lambda run: (run.started.at_s, run.name))
         segments = [segment for run in runs for segment in run.segments]
+        again = _again(self._submitted)
+        over = winner(self._over)
+        if over is not None and any(at_s >= over.at_s for at_s, _ in again):
+            over = None  # somebody submitted it anew since
         return History(
             tuple(segments),
-            tuple(_waits(self._over, asked, self._submitted, runs)),
-            self._holds(runs) if self._decisions else (),
+            tuple(_waits(over, asked, again, runs)),
+            self._holds(runs, is_over=over is not None) if self._decisions else (),
             tuple([given for run in runs if run.claims.credits for given in _credits(run)]),
             bool(self._decisions),
         )
@@ -231,11 +235,11 @@ class Unfolding:
             return self._rules.meaning(Foreign(start.account), at_s)
         return self._rules.meaning(asked.foreign.under(start.account), asked.at_s)
 
-    def _holds(self, runs: Sequence[_Run]) -> tuple[Hold, ...]:
+    def _holds(self, runs: Sequence[_Run], *, is_over: bool) -> tuple[Hold, ...]:
         spans: dict[int, list[Span]] = {}
         for run in runs:
             spans.setdefault(run.attempt, []).append(Span(run.name, run.started.at_s, run.end_s))
-        return holds(self._decisions, spans, is_over=_is_over(self._over, self._submitted))
+        return holds(self._decisions, spans, is_over=is_over)
 
 
 def _credits(run: _Run) -> Iterator[Credit]:
@@ -318,12 +322,12 @@ def _mapped_class(asked: events.Submitted | None, meaning: Meaning) -> str:
 
 
 def _waits(
-    ended: Sequence[Known], submitted: Understood | None, submissions: Sequence[Known], runs: Sequence[_Run]
+    over: Known | None, submitted: Understood | None, again: Sequence[tuple[int, int]], runs: Sequence[_Run]
 ) -> list[Wait]:
     if submitted is None:
         return []
     asked = submitted.asked
-    over, again = winner(ended), _again(submissions, submitted.at_s) if len(submissions) > 1 else ()
+    again = [told for told in again if told[0] > submitted.at_s]
     spans: list[tuple[int, int | None]] = []
     waiting_from: int | None = _eligible_s(asked, submitted.at_s)
     for run in runs:
@@ -331,8 +335,7 @@ def _waits(
             spans.append((waiting_from, run.started.at_s))
         waiting_from = _waiting_again(run, again)
     if waiting_from is not None:
-        is_over = _is_over(ended, submissions)
-        spans.append((waiting_from, over.at_s if over and is_over else None))
+        spans.append((waiting_from, over.at_s if over else None))
     return [
         Wait(
             workload=asked.workload,
@@ -350,15 +353,6 @@ def _waits(
     ]
 
 
-def _is_over(ended: Sequence[Known], submissions: Sequence[Known]) -> bool:
-    """Tell whether the workload ended and nobody submitted it anew since."""
-    over = winner(ended)
-    if over is None or len(submissions) <= 1:
-        return over is not None
-    first_s = min(known.at_s for known in submissions)
-    return not any(at_s >= over.at_s for at_s, _ in _again(submissions, first_s))
-
-
 def _waiting_again(run: _Run, again: Sequence[tuple[int, int]]) -> int | None:
     """Return from when the workload waits for its next run; None while it runs, and when it is done."""
     stop = run.stop
@@ -371,8 +365,11 @@ def _waiting_again(run: _Run, again: Sequence[tuple[int, int]]) -> int | None:
     return None if isinstance(stop.data, events.Ended) else max(run.started.at_s, stop.at_s)
 
 
-def _again(submissions: Sequence[Known], first_s: int) -> Sequence[tuple[int, int]]:
+def _again(submissions: Sequence[Known]) -> Sequence[tuple[int, int]]:
     """Return when records say that the workload was submitted anew, in order, and when it could first start then."""
+    if len(submissions) <= 1:
+        return ()
+    first_s = min(known.at_s for known in submissions)
     by_instant: dict[int, list[Known]] = {}
     for known in submissions:
         if known.at_s > first_s and getattr(known.data, "version", None) is not None:

@@ -8,20 +8,12 @@ work stands in for it.
 from collections.abc import Iterator, Mapping
 
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.sources.jobs import Job, Teams
+from gpuledger.sources.jobs import Teams
 from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import ImportOptions
-from gpuledger.sources.spans import JOB_STATES, NEVER_STARTED, Span, compare, span, told_seconds
+from gpuledger.sources.spans import JOB_STATES, Span, compare, job_row, told_seconds
 from gpuledger.sources.table import Record, TableSource, Translator
-from gpuledger.sources.values import (
-    PART_LIMIT_BYTES,
-    LocalTimes,
-    Odd,
-    cluster_name,
-    gpu_count,
-    name,
-    shown,
-)
+from gpuledger.sources.values import LocalTimes, Odd, cluster_name, unknown_state
 
 
 class _Jobs(Translator):
@@ -54,28 +46,12 @@ class _Jobs(Translator):
 
     def translate(self, record: Record) -> Facts:
         values = record.values
-        job_id = name("job_id", values["job_id"], limit_bytes=PART_LIMIT_BYTES)
-        gpus = gpu_count("gpu_num", values["gpu_num"])
-        state = name("state", values["state"])
-        held, oddities = span(self._times, values)
-        account, clashes = self._teams.account("type", self._cluster, values["type"])
-        job = Job(
-            source=self._source,
-            cluster=self._cluster,
-            workload=f"{job_id}-{held.submitted_s}",
-            account=account,
-            user=name("user", values["user"]),
-            gpus_milli=gpus * GPU_MILLI,
-            submitted_s=held.submitted_s,
-            started_s=held.started_s,
-            ended_s=held.ended_s,
-            reason=NEVER_STARTED if held.started_s is None else state.lower(),
-            labels={"type": values["type"]},
-        )
-        if state not in JOB_STATES:
-            oddities.append(("unknown-state", f"state: {shown(state)} is not known; booked as ended"))
-        oddities += [odd for odd in _differences(values, held, gpus) if odd]
-        return tuple(job.facts()), [*oddities, *clashes]
+        row = job_row((self._source, self._cluster), self._teams, "type", self._times, values)
+        if values["state"] not in JOB_STATES:
+            row.oddities.append(unknown_state("state", values["state"]))
+        gpus = row.job.gpus_milli // GPU_MILLI
+        row.oddities.extend(odd for odd in _differences(values, row.held, gpus) if odd)
+        return tuple(row.job.facts()), [*row.oddities, *row.clashes]
 
 
 def _differences(values: Mapping[str, str], held: Span, gpus: int) -> Iterator[Odd | None]:

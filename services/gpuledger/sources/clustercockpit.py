@@ -37,6 +37,7 @@ from gpuledger.sources.values import (
     percent,
     seconds_and_fraction,
     shown,
+    unknown_state,
     whole_number,
 )
 
@@ -187,7 +188,7 @@ def _limit_and_state(values: Mapping[str, str], duration_s: int) -> tuple[int, s
         oddities.append(("past-time-limit", message))
     state = name("state", values["state"])
     if state not in _STATES:
-        oddities.append(("unknown-state", f"state: {shown(state)} is not known; booked as ended"))
+        oddities.append(unknown_state("state", state))
     return limit_s, state, oddities
 
 

@@ -36,10 +36,6 @@ class Document(NamedTuple):
     size: int
     oddities: Sequence[Odd]
 
-    def line_at(self, position: int) -> int:
-        """Return the line of a position in ``data``."""
-        return self.first_line + self.data.count(b"\n", 0, position)
-
     def value(self, *keys: str) -> Any:  # noqa: ANN401 - whatever stands there
         """Return what stands under the keys, one in another, or None when one of them is missing.
 

@@ -3,15 +3,13 @@
 No file says in which zone its times are, so none is read without ``--tz``; nor does it name its cluster.
 """
 
-from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.sources.helios_capacity import Capacity
 from gpuledger.sources.helios_states import States
 from gpuledger.sources.helios_tables import NAME, HeliosTable
-from gpuledger.sources.jobs import Job
 from gpuledger.sources.pieces import Facts
-from gpuledger.sources.spans import JOB_STATES, NEVER_STARTED, compare, span
+from gpuledger.sources.spans import JOB_STATES, compare, job_row
 from gpuledger.sources.table import Record, TableSource
-from gpuledger.sources.values import PART_LIMIT_BYTES, gpu_count, name, shown
+from gpuledger.sources.values import unknown_state
 
 _SUSPENDED = "SUSPENDED"
 
@@ -34,29 +32,12 @@ class _Jobs(HeliosTable):
 
     def translate(self, record: Record) -> Facts:
         values = record.values
-        job_id = name("job_id", values["job_id"], limit_bytes=PART_LIMIT_BYTES)
-        gpus = gpu_count("gpu_num", values["gpu_num"])
-        state = name("state", values["state"])
-        held, oddities = span(self.times, values)
-        account, clashes = self.teams.account("vc", self.cluster, values["vc"])
-        job = Job(
-            source=self.source,
-            cluster=self.cluster,
-            workload=f"{job_id}-{held.submitted_s}",
-            account=account,
-            user=name("user", values["user"]),
-            gpus_milli=gpus * GPU_MILLI,
-            submitted_s=held.submitted_s,
-            started_s=held.started_s,
-            ended_s=held.ended_s,
-            reason=NEVER_STARTED if held.started_s is None else state.lower(),
-            labels={"vc": values["vc"]},
-        )
-        if state not in JOB_STATES and state != _SUSPENDED:
-            oddities.append(("unknown-state", f"state: {shown(state)} is not known; booked as ended"))
-        sums = (("duration", held.ran_s), ("queue", held.waited_s))
-        oddities += [odd for field, told_s in sums if (odd := compare(field, values[field], told_s))]
-        return tuple(job.facts()), [*oddities, *clashes]
+        row = job_row((self.source, self.cluster), self.teams, "vc", self.times, values)
+        if values["state"] not in JOB_STATES and values["state"] != _SUSPENDED:
+            row.oddities.append(unknown_state("state", values["state"]))
+        sums = (("duration", row.held.ran_s), ("queue", row.held.waited_s))
+        row.oddities.extend(odd for field, told_s in sums if (odd := compare(field, values[field], told_s)))
+        return tuple(row.job.facts()), [*row.oddities, *row.clashes]
 
 
 class Helios(TableSource):

@@ -3,7 +3,7 @@
 import re
 from decimal import Decimal, InvalidOperation
 
-from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.readings import measured
 from gpuledger.sources.values import LocalTimes, Odd, shown
@@ -80,3 +80,17 @@ def local_times(options: ImportOptions) -> LocalTimes:
 
 def _is_absent(value: str) -> bool:
     return value.strip("[]").lower() in _NOT_MEASURED
+
+
+def require_zone(options: ImportOptions, stamp: str) -> None:
+    """Refuse a time of a host whose zone nobody told: the tool writes local times.
+
+    Raises:
+        BadRecord: When ``--tz`` was not given.
+    """
+    if options.timezone is None:
+        raise BadRecord(
+            f"timestamp: {shown(stamp)} has no zone",
+            code="no-zone",
+            hint="give the zone of the host: --tz UTC",
+        )

@@ -8,7 +8,7 @@ from pathlib import Path
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.blocks import opened
 from gpuledger.sources.files import file_size, path_text
-from gpuledger.sources.nvidia_smi import KIND, flag, local_times, number, text
+from gpuledger.sources.nvidia_smi import KIND, flag, local_times, number, require_zone, text
 from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.readings import Device, Readings
@@ -120,12 +120,7 @@ class _Rows(Translator):
                     hint="query timestamp too, or say when it was: --at 2026-11-30T12:00:00Z",
                 )
             return self.options.at_s
-        if self.options.timezone is None:
-            raise BadRecord(
-                f"timestamp: {shown(stamp)} has no zone",
-                code="no-zone",
-                hint="give the zone of the host: --tz UTC",
-            )
+        require_zone(self.options, stamp)
         at_s, odd = self._times.read("timestamp", stamp.replace("/", "-"))
         if odd is not None:
             oddities.append(odd)

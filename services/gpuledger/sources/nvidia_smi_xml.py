@@ -12,7 +12,7 @@ from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.blocks import begun, blocks, opened
 from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import read_lines
-from gpuledger.sources.nvidia_smi import KIND, flag, local_times, number, text
+from gpuledger.sources.nvidia_smi import KIND, flag, local_times, number, require_zone, text
 from gpuledger.sources.pieces import Facts, Interpreter, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.readings import Device, Readings
@@ -78,12 +78,7 @@ class _Documents(Interpreter):
                     hint="say when it was taken: --at 2026-11-30T12:00:00Z",
                 )
             return self.options.at_s
-        if self.options.timezone is None:
-            raise BadRecord(
-                f"timestamp: {shown(stamp)} has no zone",
-                code="no-zone",
-                hint="give the zone of the host: --tz UTC",
-            )
+        require_zone(self.options, stamp)
         try:
             local = dt.datetime.strptime(stamp, "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007 - the zone is given apart
         except ValueError as error:

@@ -36,6 +36,7 @@ from gpuledger.sources.values import (
     gpus_of_percent,
     name,
     shown,
+    unknown_state,
 )
 
 _STATES = frozenset(("Running", "Terminated", "Failed", "Waiting", "Interrupted"))
@@ -168,6 +169,6 @@ def _gpus(plan: Plan) -> tuple[int, list[Odd]]:
 
 def _oddities(state: str, started_s: int | None, submitted_s: int) -> Iterator[Odd]:
     if state not in _STATES:
-        yield "unknown-state", f"status: {shown(state)} is not known; booked as ended"
+        yield unknown_state("status", state)
     if started_s is not None and started_s < submitted_s:
         yield "start-before-submit", f"start_time: {started_s} is before the job's, {submitted_s}"

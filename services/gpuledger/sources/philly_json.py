@@ -23,7 +23,15 @@ from gpuledger.sources.philly_hosts import NAME, PhillyHosts
 from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.spans import NEVER_STARTED, TRACE_END
-from gpuledger.sources.values import PART_LIMIT_BYTES, LocalTimes, Odd, cluster_name, name, present, shown
+from gpuledger.sources.values import (
+    PART_LIMIT_BYTES,
+    LocalTimes,
+    Odd,
+    cluster_name,
+    name,
+    present,
+    unknown_state,
+)
 
 _TIME = re.compile(rb'"([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:]{8})( P[DS]T)?"')
 _STATES = frozenset(("Pass", "Killed", "Failed"))
@@ -123,7 +131,7 @@ class _Jobs(Interpreter):
             )
         account, clashes = self._teams.account("vc", self._cluster, job.vc)
         if status not in _STATES:
-            oddities.append(("unknown-state", f"status: {shown(status)} is not known; booked as ended"))
+            oddities.append(unknown_state("status", status))
         is_cut = bool(attempts) and attempts[-1].estimated
         asked = max((attempt.gpus_milli for attempt in attempts), default=0)
         facts = Job(

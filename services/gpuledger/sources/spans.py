@@ -3,8 +3,19 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.values import LocalTimes, Odd, present, seconds_and_fraction, shown
+from gpuledger.sources.jobs import Job, Teams
+from gpuledger.sources.values import (
+    PART_LIMIT_BYTES,
+    LocalTimes,
+    Odd,
+    gpu_count,
+    name,
+    present,
+    seconds_and_fraction,
+    shown,
+)
 
 NEVER_STARTED = "never-started"
 
@@ -64,6 +75,58 @@ def span(times: LocalTimes, values: Mapping[str, str]) -> tuple[Span, list[Odd]]
         message = f"start_time: {values['start_time']} is before submit_time {values['submit_time']}"
         oddities.append(("start-before-submit", message))
     return Span(submitted_s, started_s, ended_s), oddities
+
+
+class Row(NamedTuple):
+    """A row of a job table, understood.
+
+    Args:
+        job: What is booked.
+        held: When it was where.
+        oddities: What is odd about its times and its state.
+        clashes: What is odd about the name of its team.
+    """
+
+    job: Job
+    held: Span
+    oddities: list[Odd]
+    clashes: list[Odd]
+
+
+def job_row(
+    place: tuple[str, str], teams: Teams, team: str, times: LocalTimes, values: Mapping[str, str]
+) -> Row:
+    """Read the columns that the job tables of Acme and Helios share.
+
+    Args:
+        place: Who says so, and the cluster, which is also the root account.
+        teams: Accounts of teams.
+        team: The column that stands for the team.
+        times: How times are read.
+        values: The row, with ``job_id``, ``gpu_num``, ``state``, ``user`` and its times.
+
+    Raises:
+        BadRecord: When a field cannot be read.
+    """
+    source, cluster = place
+    job_id = name("job_id", values["job_id"], limit_bytes=PART_LIMIT_BYTES)
+    gpus, state = gpu_count("gpu_num", values["gpu_num"]), name("state", values["state"])
+    held, oddities = span(times, values)
+    account, clashes = teams.account(team, cluster, values[team])
+    job = Job(
+        source=source,
+        cluster=cluster,
+        workload=f"{job_id}-{held.submitted_s}",
+        account=account,
+        user=name("user", values["user"]),
+        gpus_milli=gpus * GPU_MILLI,
+        submitted_s=held.submitted_s,
+        started_s=held.started_s,
+        ended_s=held.ended_s,
+        reason=NEVER_STARTED if held.started_s is None else state.lower(),
+        labels={team: values[team]},
+    )
+    return Row(job, held, oddities, clashes)
 
 
 def told_seconds(field: str, value: str) -> tuple[int | None, Odd | None]:

@@ -25,7 +25,7 @@ from gpuledger.sources.values import (
     gpu_count,
     instant_in_bounds,
     seconds_and_fraction,
-    shown,
+    unknown_state,
     whole_number,
 )
 
@@ -164,7 +164,7 @@ class _Jobs(Interpreter):
     def _oddities(self, rows: Sequence[_Row], partial: Sequence[_Row]) -> Iterator[Odd]:
         status = rows[-1].status
         if status not in _REASONS and status != _CONTINUED:
-            yield "unknown-state", f"status: {shown(status)} is not known; booked as ended"
+            yield unknown_state("status", status)
         most = max(row.allocated or 0 for row in rows)
         if self.header.processors is not None and most > self.header.processors:
             message = f"number of allocated processors: {most} of {self.header.processors}; {most} are booked"

@@ -214,6 +214,11 @@ def name(field: str, value: str, *, limit_bytes: int = NAME_LIMIT_BYTES) -> str:
     return value
 
 
+def unknown_state(field: str, value: str) -> Odd:
+    """Return what is odd about a state that nobody knows: what it ended is over all the same."""
+    return "unknown-state", f"{field}: {shown(value)} is not known; booked as ended"
+
+
 def cluster_name(value: str) -> str:
     """Return the name of a cluster, which is also its book and its root account.
 
