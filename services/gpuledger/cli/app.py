@@ -12,6 +12,7 @@ from gpuledger.cli import (
     database,
     dead_letters,
     demo,
+    fairshare,
     grants,
     heads,
     incidents,
@@ -63,6 +64,7 @@ app.command("movements")(movements.movements)
 app.command("layers")(reports.layers)
 app.command("tick")(ticking.tick)
 app.command("cycle")(policy.cycle)
+app.command("fairshare")(fairshare.fairshare)
 app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)
 ledger.audit_app.command("export-heads")(heads.export_heads)

@@ -154,7 +154,7 @@ def _tree(state: ClusterState, queue: Iterable[PendingWorkload], config: PolicyC
     capacity = Capacity(
         healthy_milli=state.healthy_milli,
         window_gpu_ms=state.capacity_window_gpu_ms,
-        ahead_s=config.protection_cap_s,
+        ahead_gpu_ms=state.healthy_milli * config.protection_cap_s,
     )
     return build_tree(state.accounts, capacity, running_milli=running, oldest_s=oldest)
 

@@ -29,7 +29,7 @@ class Issue:
 
     Args:
         issued_milli: Milli-GPU by path, inner nodes included; siblings sum to their parent.
-        idle_milli: Supply that no account with a share asked for.
+        idle_milli: Supply that no account with a share asked for within its limits.
     """
 
     issued_milli: Mapping[str, int]
@@ -55,8 +55,9 @@ def issue_without_history(tree: Tree, *, supply_milli: int) -> Issue:
 
 
 def round_issue(tree: Tree, supply_milli: int, exact: Mapping[str, Fraction]) -> Issue:
-    """Round exact amounts to whole GPUs where supply and demands are whole, else to milli-GPU."""
-    amounts = [supply_milli, *(leaf.demand_milli for leaf in tree.leaves())]
+    """Round exact amounts to whole GPUs where supply, demands and limits are whole, else to milli-GPU."""
+    limits = [node.limit_milli for node in tree.nodes.values() if node.limit_milli is not None]
+    amounts = [supply_milli, *limits, *(leaf.demand_milli for leaf in tree.leaves())]
     unit = GPU_MILLI if all(amount % GPU_MILLI == 0 for amount in amounts) else 1
     issued = round_exactly(tree, exact, unit=unit)
     return Issue(issued, supply_milli - issued.pop(ROOT))

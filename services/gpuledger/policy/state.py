@@ -33,6 +33,8 @@ class AccountState:
             inner nodes, whose entitlement is the sum of their leaves'.
         demand_milli: Milli-GPU of funded work that is running or eligible to run.
         unallocated_gpu_ms: Unallocated use in the window; orders the unallocated work only.
+        limit_milli: The most that the node, with everything below it, is issued; None for no limit.
+        created_s: When the account came to be, if known; the older of two equals gets the unit that rounding leaves.
     """
 
     account: str
@@ -42,6 +44,8 @@ class AccountState:
     entitled_gpu_ms: int | None = None
     demand_milli: int = 0
     unallocated_gpu_ms: int = 0
+    limit_milli: int | None = None
+    created_s: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse a malformed path, a negative amount, and holds that are not part of the use."""
@@ -54,6 +58,7 @@ class AccountState:
             entitled_gpu_ms=self.entitled_gpu_ms or 0,
             demand_milli=self.demand_milli,
             unallocated_gpu_ms=self.unallocated_gpu_ms,
+            limit_milli=self.limit_milli or 0,
         )
         if self.held_gpu_ms > self.used_gpu_ms:
             raise Refused(

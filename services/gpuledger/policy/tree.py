@@ -37,9 +37,11 @@ class Node:
         entitled: Entitlement over the window in gpu_ms, exact.
         ahead: Entitlement over the protection cap ahead in gpu_ms, exact.
         demand_milli: GPUs of funded work running or eligible, as given.
-        issuable_milli: The part of the demand that shares above 0 all along the path may be issued.
+        issuable_milli: The part of the demand that shares above 0 all along the path, and limits, let be issued.
         running_milli: GPUs of allocated runs now.
         oldest_s: When the oldest eligible workload became eligible; None when nothing waits.
+        limit_milli: The most it may be issued; None for no limit.
+        created_s: When the account came to be; None when nobody said.
     """
 
     path: str
@@ -57,6 +59,8 @@ class Node:
     issuable_milli: int
     running_milli: int
     oldest_s: int | None
+    limit_milli: int | None
+    created_s: int | None
 
     @property
     def entitled_with_ahead(self) -> Fraction:
@@ -99,12 +103,12 @@ class Capacity:
     Args:
         healthy_milli: Healthy capacity now.
         window_gpu_ms: Healthy capacity integrated over the look-back window.
-        ahead_s: How far ahead entitlement is counted (the protection cap).
+        ahead_gpu_ms: Healthy capacity over the protection cap ahead.
     """
 
     healthy_milli: int
     window_gpu_ms: int
-    ahead_s: int
+    ahead_gpu_ms: int | Fraction
 
 
 def own_path(account: str) -> str:
@@ -141,11 +145,10 @@ def build_tree(
     for path in sorted(forest.children, key=lambda p: (-_depth(p), p)):
         children = tuple(built[child] for child in forest.children[path])
         share_ppm, portion, funded = portions[path]
+        state = forest.states.get(path, _VIRTUAL_ROOT)
         if children or path == ROOT:
-            share = forest.share(path)
-            built[path] = _inner(path, share, share_ppm, portion, funded=funded, children=children)
+            built[path] = _inner(path, state, share_ppm, portion, funded=funded, children=children)
             continue
-        state = forest.states[path]
         explicit = state.entitled_gpu_ms
         built[path] = Node(
             path=path,
@@ -158,11 +161,13 @@ def build_tree(
             held_gpu_ms=state.held_gpu_ms,
             unallocated_gpu_ms=state.unallocated_gpu_ms,
             entitled=portion * capacity.window_gpu_ms if explicit is None else Fraction(explicit),
-            ahead=portion * capacity.healthy_milli * capacity.ahead_s,
+            ahead=portion * capacity.ahead_gpu_ms,
             demand_milli=state.demand_milli,
-            issuable_milli=state.demand_milli if funded else 0,
+            issuable_milli=_within(state.limit_milli, state.demand_milli) if funded else 0,
             running_milli=sum(running_milli.get(owner, 0) for owner in _owners(path)),
             oldest_s=min((oldest_s[owner] for owner in _owners(path) if owner in oldest_s), default=None),
+            limit_milli=state.limit_milli,
+            created_s=state.created_s,
         )
     root = built.pop(ROOT)
     return Tree(root, {path: built[path] for path in sorted(built)}, capacity.healthy_milli)
@@ -173,7 +178,7 @@ def round_exactly(tree: Tree, exact: Mapping[str, Fraction], *, unit: int = 1) -
 
     Every node gets its exact amount rounded down or up to a multiple of ``unit``, hence within one unit of
     it at any depth. The units left over at a parent go to the children with the largest remainders; ties go
-    to the larger share, then to the earlier path. The root is rounded down.
+    to the larger share, then to the older account, then to the earlier path. The root is rounded down.
 
     Args:
         tree: The tree.
@@ -187,12 +192,16 @@ def round_exactly(tree: Tree, exact: Mapping[str, Fraction], *, unit: int = 1) -
         if left:
             by_remainder = sorted(
                 node.children,
-                key=lambda child: (-(exact[child.path] % unit), -child.share, child.path),
+                key=lambda child: (-(exact[child.path] % unit), -child.share, _age(child), child.path),
             )
             for child in by_remainder[:left]:
                 floors[child.path] += 1
         rounded.update((path, units * unit) for path, units in floors.items())
     return rounded
+
+
+_VIRTUAL_ROOT = AccountState(account="virtual-root", share=1)
+"""What the node above the roots is told by: it has no siblings and no limit."""
 
 
 class _Forest:
@@ -217,10 +226,6 @@ class _Forest:
             self.children[path] = []
         for path in sorted(self.states):
             self.children[parent(path) or ROOT].append(path)
-
-    def share(self, path: str) -> int:
-        """Return the weight of a node among its siblings; the virtual root has none and counts as 1."""
-        return self.states[path].share if path else 1
 
     def portions(self) -> dict[str, tuple[int, Fraction, bool]]:
         """Return share in ppm of the parent, part of the cluster, and funded or not, by path."""
@@ -261,12 +266,27 @@ def _depth(path: str) -> int:
     return path.count(SEPARATOR) + 1 if path else 0
 
 
+def _within(limit_milli: int | None, demand_milli: int) -> int:
+    return demand_milli if limit_milli is None else min(limit_milli, demand_milli)
+
+
+def _age(node: Node) -> tuple[bool, int]:
+    """Sort key: the older first, those of whom nobody said when they came to be last."""
+    return node.created_s is None, node.created_s or 0
+
+
 def _inner(
-    path: str, share: int, share_ppm: int, portion: Fraction, *, funded: bool, children: tuple[Node, ...]
+    path: str,
+    state: AccountState,
+    share_ppm: int,
+    portion: Fraction,
+    *,
+    funded: bool,
+    children: tuple[Node, ...],
 ) -> Node:
     return Node(
         path=path,
-        share=share,
+        share=state.share,
         share_ppm=share_ppm,
         portion=portion,
         funded=funded,
@@ -277,7 +297,9 @@ def _inner(
         entitled=sum((child.entitled for child in children), NOTHING),
         ahead=sum((child.ahead for child in children), NOTHING),
         demand_milli=sum(child.demand_milli for child in children),
-        issuable_milli=sum(child.issuable_milli for child in children),
+        issuable_milli=_within(state.limit_milli, sum(child.issuable_milli for child in children)),
         running_milli=sum(child.running_milli for child in children),
         oldest_s=min((child.oldest_s for child in children if child.oldest_s is not None), default=None),
+        limit_milli=state.limit_milli,
+        created_s=state.created_s,
     )

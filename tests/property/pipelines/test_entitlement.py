@@ -25,7 +25,7 @@ def test_the_policy_gives_the_same_parts(paths: list[str], shares: dict[str, int
     shares = {**shares, **dict.fromkeys(idle, 0)}
     listed = sorted({*paths, *(node for node in shares if any(p.startswith(node + "/") for p in paths))})
     accounts = [AccountState(account=path, share=shares.get(path, 1)) for path in listed]
-    tree = build_tree(accounts, Capacity(healthy_milli=0, window_gpu_ms=0, ahead_s=0))
+    tree = build_tree(accounts, Capacity(healthy_milli=0, window_gpu_ms=0, ahead_gpu_ms=0))
     assert portions(paths, shares) == {leaf.path: leaf.portion for leaf in tree.leaves()}
 
 

@@ -67,7 +67,9 @@ def running(tree: dict[str, Any], above: str = "") -> dict[str, int]:
 
 
 def capacity(gpus_milli: int) -> Capacity:
-    return Capacity(healthy_milli=gpus_milli, window_gpu_ms=gpus_milli * WINDOW_S, ahead_s=AHEAD_S)
+    return Capacity(
+        healthy_milli=gpus_milli, window_gpu_ms=gpus_milli * WINDOW_S, ahead_gpu_ms=gpus_milli * AHEAD_S
+    )
 
 
 def build(tree: dict[str, Any], gpus_milli: int) -> Tree:

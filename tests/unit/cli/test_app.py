@@ -52,6 +52,7 @@ COMMANDS = (
     "layers",
     "tick",
     "cycle",
+    "fairshare",
     "rollup",
     "rebuild",
     "audit",

@@ -27,7 +27,11 @@ def forest(
     """A tree on a cluster that has been healthy for a week; running in GPUs."""
     return build_tree(
         [account(path, **given) for path, given in accounts.items()],  # type: ignore[arg-type]
-        Capacity(healthy_milli=gpus * 1000, window_gpu_ms=gpus * 1000 * WEEK_S, ahead_s=8 * HOUR_S),
+        Capacity(
+            healthy_milli=gpus * 1000,
+            window_gpu_ms=gpus * 1000 * WEEK_S,
+            ahead_gpu_ms=gpus * 1000 * 8 * HOUR_S,
+        ),
         running_milli={path: busy * 1000 for path, busy in (running or {}).items()},
     )
 

@@ -93,7 +93,7 @@ def test_an_empty_forest_is_a_root_without_children() -> None:
 
 def test_an_account_listed_twice_is_refused() -> None:
     with pytest.raises(Refused, match="'a' is listed twice"):
-        build_tree([account("a"), account("a")], Capacity(healthy_milli=1, window_gpu_ms=1, ahead_s=1))
+        build_tree([account("a"), account("a")], Capacity(healthy_milli=1, window_gpu_ms=1, ahead_gpu_ms=1))
 
 
 @pytest.mark.parametrize("field", ["share", "used_gpu_ms", "demand_milli", "entitled_gpu_ms"])

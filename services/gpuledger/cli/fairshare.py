@@ -1,0 +1,71 @@
+"""``gpuledger fairshare``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuledger.cli.applying import read_file
+from gpuledger.cli.options import Json
+from gpuledger.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from gpuledger.policy.calculator import Division
+
+
+def fairshare(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Supply and accounts (YAML); see docs/fairness.md.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Divide GPUs among the accounts of a file, and order them: the policy, without a ledger."""
+    from gpuledger.cli import fairshare_file
+    from gpuledger.policy.calculator import divide_by_hand
+    from gpuledger.policy.explain import gpus_text
+
+    question = read_file(path, fairshare_file.read)
+    division = divide_by_hand(
+        question.accounts, supply_milli=question.supply_milli, window_gpu_ms=question.window_gpu_ms
+    )
+    if as_json:
+        print_json(
+            {
+                "issued": {account: gpus_text(gpus) for account, gpus in division.issue.issued_milli.items()},
+                "order": division.order,
+                "idle": gpus_text(division.issue.idle_milli),
+            }
+        )
+    else:
+        print_division(division, supply_milli=question.supply_milli)
+
+
+def print_division(division: "Division", *, supply_milli: int) -> None:
+    """Print the tree, a line for each account, children under their parent."""
+    from gpuledger.kernel.accounts import SEPARATOR
+    from gpuledger.kernel.amounts import people_gpu_hours
+    from gpuledger.policy.explain import gpus_text, ratio_text
+
+    places = {account: place for place, account in enumerate(division.order, start=1)}
+    rows = [
+        (
+            "  " * node.path.count(SEPARATOR) + node.path.rpartition(SEPARATOR)[2],
+            f"{node.share_ppm / 10_000:.2f} %",
+            gpus_text(node.demand_milli),
+            "-" if node.limit_milli is None else gpus_text(node.limit_milli),
+            people_gpu_hours(node.used_gpu_ms),
+            people_gpu_hours(int(node.entitled)),
+            ratio_text(
+                node.used_gpu_ms * node.entitled_with_ahead.denominator, node.entitled_with_ahead.numerator
+            )
+            or "-",
+            gpus_text(division.issue.issued_milli[node.path]),
+            places.get(node.path, ""),
+        )
+        for node in division.tree.nodes.values()
+    ]
+    columns = [
+        "account", ">share", ">demand", ">limit", ">used GPU-h", ">entitled GPU-h", ">ratio", ">issued", ">next",
+    ]  # fmt: skip
+    idle = division.issue.idle_milli
+    print_table(columns, rows, title=f"{gpus_text(supply_milli)} GPUs, of which {gpus_text(idle)} idle")

@@ -1,0 +1,213 @@
+"""``gpuledger fairshare FILE`` on the cases that other schedulers publish, and on the lesson's four teams.
+
+Cases: KAI Scheduler's ``resource_division`` table tests (T...), Kueue's fair-sharing tests and proposal 1714
+(Q...), Volcano's namespace fair share. Where a peer differs on purpose: tests/unit/policy/test_peer_tables.py.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.commands.running import quick
+
+
+def calculated(tmp_path: Path, supply: object, accounts: dict[str, Any], **more: object) -> dict[str, Any]:
+    path = tmp_path / "tree.yaml"
+    path.write_text(json.dumps({"supply": supply, "accounts": accounts, **more}))  # JSON is YAML
+    ran = quick("fairshare", path, "--json", settings={})
+    assert ran.status == 0, ran.err
+    answer: dict[str, Any] = json.loads(ran.out)
+    return answer
+
+
+def weighing(*shares: float, demand: float = 60) -> dict[str, Any]:
+    return {f"q{n}": {"share": share, "demand": demand} for n, share in enumerate(shares)}
+
+
+@pytest.mark.parametrize(
+    ("supply", "accounts", "issued", "idle"),
+    [
+        pytest.param(
+            15, {"a": {"share": 2, "demand": 6}, "b": {"share": 2, "demand": 6}}, "6 6", "3", id="T7"
+        ),
+        pytest.param(
+            12,
+            {"a": {"share": 2, "demand": 6, "limit": 5}, "b": {"share": 2, "demand": 6}},
+            "5 6",
+            "1",
+            id="T9",
+        ),
+        pytest.param(
+            11,
+            {
+                "a": {"share": 2, "demand": 6, "created": "2026-01-02"},
+                "b": {"share": 2, "demand": 6, "created": "2026-01-01"},
+            },
+            "5 6",
+            "0",
+            id="T11-the-older-gets-the-odd-one",
+        ),
+        pytest.param(
+            9999,
+            {
+                "a": {"share": 6, "demand": 10_000},
+                "b": {"share": 2, "demand": 10_000},
+                "c": {"share": 1, "demand": 10_000},
+            },
+            "6666 2222 1111",
+            "0",
+            id="T16",
+        ),
+        pytest.param(
+            1000,
+            {"a": {"share": 1, "demand": 5000}, "b": {"share": 2, "demand": 5000, "limit": 400}},
+            "600 400",
+            "0",
+            id="T18",
+        ),
+        pytest.param(
+            45,
+            {
+                "a": {"share": 12, "demand": 32.55},
+                "b": {"share": 7, "demand": 9.5},
+                "c": {"share": 2, "demand": 1.65, "limit": 2},
+            },
+            "32.550 9.500 1.650",
+            "1.300",
+            id="T19",
+        ),
+        pytest.param(
+            5, {"a": {"share": 2, "demand": 3}, "b": {"share": 2, "demand": 3}}, "3 2", "0", id="T20"
+        ),
+        pytest.param(100, weighing(40, 30, 20, 10), "40 30 20 10", "0", id="lesson"),
+        pytest.param(100, weighing(0, 30, 20, 10), "0 50 33 17", "0", id="lesson-one-budget-0"),
+        pytest.param(100, weighing(25, 25, 25, 25), "25 25 25 25", "0", id="lesson-equal"),
+        pytest.param(100, weighing(40, 30, 20, 10, demand=10), "10 10 10 10", "60", id="lesson-little"),
+        pytest.param(100, weighing(0, 0, 0, 0), "0 0 0 0", "100", id="lesson-all-0"),
+        pytest.param(
+            100,
+            {**weighing(40, 30, 20, 10), "q0": {"share": 40, "demand": 10}},
+            "10 45 30 15",
+            "0",
+            id="lesson-surplus-flows",
+        ),
+    ],
+)
+def test_flat(tmp_path: Path, supply: int, accounts: dict[str, Any], issued: str, idle: str) -> None:
+    answer = calculated(tmp_path, supply, accounts)
+    assert (" ".join(answer["issued"][account] for account in sorted(accounts)), answer["idle"]) == (
+        issued,
+        idle,
+    )
+
+
+def test_kueue_hierarchy_q13(tmp_path: Path) -> None:
+    teams = {"chemistry": 1, "physics": 1, "llm": 2}
+    research = {f"research/{team}": {"share": share, "demand": 99} for team, share in teams.items()}
+    answer = calculated(
+        tmp_path, 12, {"best-effort": {"share": 0.5, "demand": 99}, "research": {"share": 1}, **research}
+    )
+    assert answer["issued"] == {
+        "best-effort": "4",
+        "research": "8",
+        "research/chemistry": "2",
+        "research/llm": "4",
+        "research/physics": "2",
+    }
+
+
+def test_kueue_cohorts_q15(tmp_path: Path) -> None:
+    shares = {"c1/a": 1, "c1/b": 1, "c1/c": 3, "c2/a": 2}
+    accounts = {path: {"share": share, "demand": 300} for path, share in shares.items()}
+    assert calculated(tmp_path, 300, accounts)["issued"] == {
+        "c1": "150",
+        "c1/a": "30",
+        "c1/b": "30",
+        "c1/c": "90",
+        "c2": "150",
+        "c2/a": "150",
+    }
+
+
+@pytest.mark.parametrize(
+    ("queues", "namespaces", "requests", "issued"),
+    [
+        pytest.param((1, 1), (1, 1, 1, 1), (5, 10, 10, 2), "4 4 6 2", id="queues-1-1"),
+        pytest.param((1, 3), (3, 1, 2, 6), (5, 10, 10, 2), "3 1 10 2", id="queues-1-3"),
+        pytest.param((1, 3), (3, 1, 2, 6), (5, 10, 5, 20), "3 1 3 9", id="second-queue-asks-5-20"),
+    ],
+)
+def test_volcano_namespaces(
+    tmp_path: Path,
+    queues: tuple[int, ...],
+    namespaces: tuple[int, ...],
+    requests: tuple[int, ...],
+    issued: str,
+) -> None:
+    leaves = ("q1/ns1", "q1/ns2", "q2/ns1", "q2/ns2")
+    accounts: dict[str, Any] = {f"q{n}": {"share": share} for n, share in enumerate(queues, start=1)}
+    for path, share, demand in zip(leaves, namespaces, requests, strict=True):
+        accounts[path] = {"share": share, "demand": demand}
+    answer = calculated(tmp_path, 16, accounts)
+    assert " ".join(answer["issued"][path] for path in leaves) == issued
+
+
+def test_a_correction_inside_a_department_of_a_tenth_is_as_strong_as_at_the_top(tmp_path: Path) -> None:
+    """K9: children of a department that owns 10 % of 100 GPUs; one used all of it, the other nothing."""
+    pair = {"a": {"demand": 100, "used_gpu_hours": 1680}, "b": {"demand": 100}}
+    alone = calculated(tmp_path, 10, pair)
+    inside = calculated(
+        tmp_path,
+        100,
+        {
+            "dept": {"share": 1},
+            "rest": {"share": 9, "demand": 100, "used_gpu_hours": 15_120},
+            **{f"dept/{child}": figures for child, figures in pair.items()},
+        },
+    )
+    assert alone["issued"] == {"a": "1", "b": "9"}
+    assert [inside["issued"][f"dept/{child}"] for child in "ab"] == ["1", "9"]
+    assert inside["order"] == ["rest", "dept/b", "dept/a"]  # equal ratios: rest is short of more GPU-time
+
+
+def test_a_limit_of_an_inner_account_holds_for_all_below_it(tmp_path: Path) -> None:
+    answer = calculated(
+        tmp_path,
+        100,
+        {"a": {"limit": 30}, "a/x": {"demand": 50}, "a/y": {"demand": 50}, "b": {"demand": 20}},
+    )
+    assert answer["issued"] == {"a": "30", "a/x": "15", "a/y": "15", "b": "20"}
+    assert answer["idle"] == "50"
+
+
+def test_order_lists_leaves_and_issued_lists_all(tmp_path: Path) -> None:
+    answer = calculated(
+        tmp_path,
+        10,
+        {
+            "a/x": {"demand": 5, "used_gpu_hours": 5},
+            "a/y": {"demand": 5, "used_gpu_hours": 4},
+            "b": {"demand": 5, "used_gpu_hours": 3},
+        },
+        window_gpu_hours=20,
+    )
+    assert answer["order"] == ["b", "a/y", "a/x"]
+    assert set(answer["issued"]) == {"a", "a/x", "a/y", "b"}
+
+
+def test_people_see_the_tree(tmp_path: Path) -> None:
+    path = tmp_path / "tree.yaml"
+    path.write_text(
+        "{supply: 9, accounts: {a/x: {demand: 4, limit: 3}, a/y: {demand: 4}, b: {used_gpu_hours: 7}}}"
+    )
+    ran = quick("fairshare", path, settings={})
+    assert ran.status == 0
+    assert "9 GPUs, of which 2 idle" in ran.out
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert ["x", "50.00", "%", "4", "3", "0.0", "378.0", "0.000000", "3", "1"] in lines
+
+
+def test_a_missing_file_is_bad_usage(tmp_path: Path) -> None:
+    ran = quick("fairshare", tmp_path / "none.yaml", settings={})
+    assert (ran.status, "no such file" in ran.err) == (2, True)
