@@ -196,6 +196,35 @@ def test_order_lists_leaves_and_issued_lists_all(tmp_path: Path) -> None:
     assert set(answer["issued"]) == {"a", "a/x", "a/y", "b"}
 
 
+def test_fair_tree_mode_orders_as_slurm_does(tmp_path: Path) -> None:
+    """Part of Slurm's table of 21 users (all of it: tests/unit/policy/test_fair_tree.py)."""
+    path = tmp_path / "tree.yaml"
+    path.write_text(
+        """
+        supply: 10
+        mode: fair-tree
+        accounts:
+          ad/ud1: {share: parent, used_gpu_hours: 20}
+          ad/ud3: {share: 50, used_gpu_hours: 25}
+          ad/ada: {share: parent}
+          ad/ada/uda2: {share: 30, used_gpu_hours: 10, demand: 9}
+          ad/ada/uda3: {share: 50, used_gpu_hours: 35}
+        """
+    )
+    answer = json.loads(quick("fairshare", path, "--json", settings={}).out)
+    assert answer["order"] == ["ad/ud1", "ad/ada/uda2", "ad/ud3", "ad/ada/uda3"]
+    assert answer["factors"] == {
+        "ad/ud1": "1.000000",
+        "ad/ada/uda2": "0.750000",
+        "ad/ud3": "0.500000",
+        "ad/ada/uda3": "0.250000",
+    }
+    shown = quick("fairshare", path, settings={}).out
+    assert ["uda2", "37.50", "%", "9", "-", "10.0", "0.0", "0.750000", "0", "2"] in [
+        line.split() for line in shown.splitlines()
+    ]
+
+
 def test_people_see_the_tree(tmp_path: Path) -> None:
     path = tmp_path / "tree.yaml"
     path.write_text(

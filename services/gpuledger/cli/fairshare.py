@@ -10,6 +10,8 @@ from gpuledger.cli.options import Json
 from gpuledger.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from gpuledger.policy.calculator import Division
 
 
@@ -21,32 +23,53 @@ def fairshare(
 ) -> None:
     """Divide GPUs among the accounts of a file, and order them: the policy, without a ledger."""
     from gpuledger.cli import fairshare_file
-    from gpuledger.policy.calculator import divide_by_hand
-    from gpuledger.policy.explain import gpus_text
+    from gpuledger.policy.calculator import divide_by_hand, rank_by_hand
+    from gpuledger.policy.explain import gpus_text, ratio_text
 
     question = read_file(path, fairshare_file.read)
     division = divide_by_hand(
         question.accounts, supply_milli=question.supply_milli, window_gpu_ms=question.window_gpu_ms
     )
+    order, factors = division.order, dict[str, str | None]()
+    if question.fair_tree:
+        users = rank_by_hand(division.tree, question.transparent)
+        order = tuple(user.path for user in users)
+        factors = {user.path: ratio_text(*user.factor.as_integer_ratio()) for user in users}
     if as_json:
         print_json(
             {
                 "issued": {account: gpus_text(gpus) for account, gpus in division.issue.issued_milli.items()},
-                "order": division.order,
+                "order": order,
                 "idle": gpus_text(division.issue.idle_milli),
             }
+            | ({"factors": factors} if question.fair_tree else {})
         )
     else:
-        print_division(division, supply_milli=question.supply_milli)
+        print_division(division, order, factors, supply_milli=question.supply_milli)
 
 
-def print_division(division: "Division", *, supply_milli: int) -> None:
-    """Print the tree, a line for each account, children under their parent."""
+def print_division(
+    division: "Division", order: "Sequence[str]", factors: "Mapping[str, str | None]", *, supply_milli: int
+) -> None:
+    """Print the tree, a line for each account, children under their parent.
+
+    Args:
+        division: Sums, and what was issued.
+        order: The leaves, next to be served first.
+        factors: What Fair Tree gives each leaf; without any, the ratio of the policy's own order is shown.
+        supply_milli: What was divided.
+    """
     from gpuledger.kernel.accounts import SEPARATOR
     from gpuledger.kernel.amounts import people_gpu_hours
     from gpuledger.policy.explain import gpus_text, ratio_text
 
-    places = {account: place for place, account in enumerate(division.order, start=1)}
+    places = {account: place for place, account in enumerate(order, start=1)}
+    ratios = factors or {
+        node.path: ratio_text(
+            node.used_gpu_ms * node.entitled_with_ahead.denominator, node.entitled_with_ahead.numerator
+        )
+        for node in division.tree.nodes.values()
+    }
     rows = [
         (
             "  " * node.path.count(SEPARATOR) + node.path.rpartition(SEPARATOR)[2],
@@ -55,17 +78,15 @@ def print_division(division: "Division", *, supply_milli: int) -> None:
             "-" if node.limit_milli is None else gpus_text(node.limit_milli),
             people_gpu_hours(node.used_gpu_ms),
             people_gpu_hours(int(node.entitled)),
-            ratio_text(
-                node.used_gpu_ms * node.entitled_with_ahead.denominator, node.entitled_with_ahead.numerator
-            )
-            or "-",
+            ratios.get(node.path) or "-",
             gpus_text(division.issue.issued_milli[node.path]),
             places.get(node.path, ""),
         )
         for node in division.tree.nodes.values()
     ]
     columns = [
-        "account", ">share", ">demand", ">limit", ">used GPU-h", ">entitled GPU-h", ">ratio", ">issued", ">next",
+        "account", ">share", ">demand", ">limit", ">used GPU-h", ">entitled GPU-h",
+        ">factor" if factors else ">ratio", ">issued", ">next",
     ]  # fmt: skip
     idle = division.issue.idle_milli
     print_table(columns, rows, title=f"{gpus_text(supply_milli)} GPUs, of which {gpus_text(idle)} idle")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt
 
@@ -19,6 +19,9 @@ from gpuledger.policy.state import AccountState
 
 DOCS = "docs/fairness.md"
 
+PARENT: Literal["parent"] = "parent"
+"""Slurm's share of an account that is as if its children were its parent's."""
+
 Gpus = Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=3)]
 """GPUs, to the milli-GPU."""
 
@@ -29,14 +32,15 @@ class Account(Strict):
     """A node of the tree.
 
     Args:
-        share: Weight among the siblings; here, unlike in a budget, it may have decimals.
+        share: Weight among the siblings; here, unlike in a budget, it may have decimals. In the mode ``fair-tree`` it
+            may be ``parent``, which weighs nothing in the division.
         demand: GPUs of funded work that runs or could start.
         limit: The most GPUs that the node, with everything below it, is issued.
         used_gpu_hours: What it used of the window.
         created: When it came to be: seconds since 1970, a day, or a time (UTC unless it says otherwise).
     """
 
-    share: Number = Decimal(1)
+    share: Number | Literal["parent"] = Decimal(1)
     demand: Gpus = Decimal(0)
     limit: Gpus | None = None
     used_gpu_hours: Number = Decimal(0)
@@ -49,21 +53,33 @@ class FairShareFile(Strict):
     Args:
         supply: GPUs there are to divide.
         window_gpu_hours: Capacity of the look-back window in GPU-hours.
+        mode: How leaves are ordered: by use of the window, or as Slurm's Fair Tree does.
         accounts: The tree by path; inner nodes that are not listed have share 1.
     """
 
     supply: Gpus
+    mode: Literal["window", "fair-tree"] = "window"
     window_gpu_hours: Number | None = None
     accounts: dict[str, Account]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the file asks, in the policy's units: see ``policy.calculator.divide_by_hand``."""
+    """What the file asks, in the policy's units.
+
+    Args:
+        accounts: For ``policy.calculator.divide_by_hand``, as the next two.
+        supply_milli: Milli-GPU.
+        window_gpu_ms: Capacity of the window, if given.
+        fair_tree: Whether leaves are ordered by ``policy.fair_tree``.
+        transparent: The accounts whose share is ``parent``.
+    """
 
     accounts: tuple[AccountState, ...]
     supply_milli: int
-    window_gpu_ms: int | None
+    window_gpu_ms: int | None = None
+    fair_tree: bool = False
+    transparent: frozenset[str] = frozenset()
 
 
 def read(path: Path) -> Question:
@@ -77,25 +93,41 @@ def read(path: Path) -> Question:
     try:
         for account in file.accounts:
             check_path(account)
+        transparent = _transparent(file)
         return Question(
             accounts=_accounts(file),
             supply_milli=_milli(file.supply),
             window_gpu_ms=None
             if file.window_gpu_hours is None
             else _gpu_ms(file.window_gpu_hours, "window_gpu_hours"),
+            fair_tree=file.mode == "fair-tree",
+            transparent=transparent,
         )
     except Refused as error:
         raise Refused(f"{path}: {error.message}", hint=error.hint) from error
 
 
+def _transparent(file: FairShareFile) -> frozenset[str]:
+    accounts = frozenset(path for path, account in file.accounts.items() if account.share == PARENT)
+    if accounts and file.mode != "fair-tree":
+        raise Refused(
+            f"accounts.{min(accounts)}.share: {PARENT} is a share of Slurm's Fair Tree",
+            hint="write a number, or mode: fair-tree",
+        )
+    return accounts
+
+
 def _accounts(file: FairShareFile) -> tuple[AccountState, ...]:
     """Return every node; shares with decimals are brought to whole numbers, all by one factor."""
     nodes = {node: Account() for path in file.accounts for node in lineage(path)} | file.accounts
-    factor = math.lcm(*(Fraction(account.share).denominator for account in nodes.values()))
+    shares = {
+        path: Decimal(0) if account.share == PARENT else account.share for path, account in nodes.items()
+    }
+    factor = math.lcm(*(Fraction(share).denominator for share in shares.values()))
     return tuple(
         AccountState(
             account=path,
-            share=int(account.share * factor),
+            share=int(shares[path] * factor),
             demand_milli=_milli(account.demand),
             limit_milli=None if account.limit is None else _milli(account.limit),
             used_gpu_ms=_gpu_ms(account.used_gpu_hours, f"accounts.{path}.used_gpu_hours"),

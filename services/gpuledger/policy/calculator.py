@@ -5,11 +5,12 @@ given instead. Only what needs a clock is left out: nobody runs and nothing wait
 never applies, and siblings stand by their ratios alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from gpuledger.policy.fair_share import order_leaves
+from gpuledger.policy.fair_tree import Association, Ranked, rank
 from gpuledger.policy.issue import Issue, issue
 from gpuledger.policy.state import PER_MILLE, AccountState, PolicyConfig
 from gpuledger.policy.tree import Capacity, Tree, build_tree
@@ -58,3 +59,20 @@ def divide_by_hand(
     tree = build_tree(accounts, capacity)
     issued = issue(tree, supply_milli=supply_milli, config=CONFIG)
     return Division(tree, issued, order_leaves(tree, CONFIG))
+
+
+def rank_by_hand(tree: Tree, transparent: Collection[str] = ()) -> tuple[Ranked, ...]:
+    """Return the leaves as Slurm's Fair Tree ranks them, first to be served first.
+
+    Args:
+        tree: The tree of a division.
+        transparent: The accounts whose share is ``parent``.
+    """
+    return rank(
+        Association(
+            path=node.path,
+            share=None if node.path in transparent else node.share,
+            used=0 if node.children else node.used_gpu_ms,
+        )
+        for node in tree.nodes.values()
+    )

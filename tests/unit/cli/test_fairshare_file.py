@@ -44,7 +44,13 @@ def test_amounts_become_the_ledgers_integers(tmp_path: Path) -> None:
 
 def test_what_is_left_out(tmp_path: Path) -> None:
     asked = question(tmp_path, "{supply: 1, accounts: {a: {}}}")
-    assert asked == Question((AccountState(account="a", share=1),), 1000, None)
+    assert asked == Question((AccountState(account="a", share=1),), 1000)
+
+
+def test_fair_trees_share_of_the_parent(tmp_path: Path) -> None:
+    asked = question(tmp_path, "{supply: 1, mode: fair-tree, accounts: {a: {share: parent}, b: {}}}")
+    assert (asked.fair_tree, asked.transparent) == (True, {"a"})
+    assert [account.share for account in asked.accounts] == [0, 1]
 
 
 def test_shares_with_decimals_keep_their_proportions(tmp_path: Path) -> None:
@@ -85,6 +91,8 @@ def test_an_account_came_to_be_on_a_day_or_at_a_time(tmp_path: Path, written: st
         ("{supply: .nan, accounts: {}}", "supply: .*finite"),
         ("{supply: 1, accounts: {a: {demand: -1}}}", "accounts.a.demand"),
         ("{supply: 1, accounts: {a: {weight: 1}}}", "accounts.a.weight"),
+        ("{supply: 1, mode: lottery, accounts: {}}", "mode: .*'window' or 'fair-tree'"),
+        ("{supply: 1, accounts: {a: {share: parent}}}", "accounts.a.share: parent is a share of Slurm"),
         ("{supply: 1, accounts: {A: {}}}", "'A' is not well formed"),
         ("{supply: 1, accounts: {a: {used_gpu_hours: 0.000001}}}", "accounts.a.used_gpu_hours: .*gpu_ms"),
         ("{supply: 1, window_gpu_hours: 0.000001, accounts: {}}", "window_gpu_hours: .*gpu_ms"),

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.policy.forests import GPU_HOUR, account
 
 from gpuledger.kernel.errors import Refused
-from gpuledger.policy.calculator import divide_by_hand
+from gpuledger.policy.calculator import divide_by_hand, rank_by_hand
 
 
 def test_without_use_the_shares_alone_divide() -> None:
@@ -47,3 +47,13 @@ def test_supply_may_be_nothing() -> None:
 def test_an_account_that_stands_twice() -> None:
     with pytest.raises(Refused, match="listed twice"):
         divide_by_hand([account("a"), account("a")], supply_milli=1)
+
+
+def test_fair_tree_ranks_the_same_tree() -> None:
+    """Work of an inner account counts in its ``~own``, which has no share and comes last."""
+    tree = divide_by_hand(
+        [account("a", used=5), account("a/x", used=2), account("a/y", used=1), account("b", share=0)],
+        supply_milli=1000,
+    ).tree
+    assert [user.path for user in rank_by_hand(tree)] == ["a/y", "a/x", "a/~own", "b"]
+    assert rank_by_hand(tree, transparent={"b"})[0].path == "b"
