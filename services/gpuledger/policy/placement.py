@@ -1,0 +1,167 @@
+"""Which hosts a gang gets: it starts whole or not at all, on as few hosts as it can.
+
+A gang that one host can hold starts on one host: on the one that it fills best, so that large gaps stay whole. A
+larger gang takes hosts that are wholly free and puts its rest on one more. All its hosts have one GPU model and one
+size. Whole GPUs are never put together from what fractions leave of several.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.errors import Refused
+
+Placement = Mapping[str, int]
+"""Milli-GPU by host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostState:
+    """A host that can run something.
+
+    Args:
+        host: Its name.
+        gpus_milli: Healthy milli-GPU that are installed in it.
+        gpu_model: Their model.
+    """
+
+    host: str
+    gpus_milli: int
+    gpu_model: str
+
+    def __post_init__(self) -> None:
+        """Refuse a host without GPUs."""
+        if self.gpus_milli <= 0:
+            raise Refused(
+                f"host {self.host!r} has {self.gpus_milli} milli-GPU", hint="leave out hosts without GPUs"
+            )
+
+
+class Room:
+    """The free GPUs of some hosts, as runs take them and give them back.
+
+    What runs hold on hosts that are not listed (down, or being emptied) is ignored. Where two runs claim the same
+    GPUs, a host has less than nothing free, and nothing fits there.
+
+    Args:
+        hosts: Each once; draining hosts, which take no new run, are left out.
+        taken: What runs hold.
+
+    Raises:
+        Refused: When a host is listed twice.
+    """
+
+    def __init__(self, hosts: Iterable[HostState], taken: Iterable[Placement] = ()) -> None:
+        self._hosts: dict[str, HostState] = {}
+        self._free: dict[str, int] = {}
+        self._shelves: dict[tuple[str, int], _Shelf] = {}
+        for host in hosts:
+            if host.host in self._hosts:
+                raise Refused(f"host {host.host!r} is listed twice")
+            self._hosts[host.host] = host
+            self._free[host.host] = host.gpus_milli
+        for placement in taken:
+            for host_name, milli in placement.items():
+                if host_name in self._free:
+                    self._free[host_name] -= milli
+        for name in sorted(self._hosts):
+            self._shelf(name).put(name, self._free[name])
+
+    @property
+    def free_milli(self) -> int:
+        """Everything that is free."""
+        return sum(max(milli, 0) for milli in self._free.values())
+
+    def copy(self) -> "Room":
+        """Return a room of its own with the same GPUs free."""
+        return Room(
+            self._hosts.values(),
+            [{name: host.gpus_milli - self._free[name] for name, host in self._hosts.items()}],
+        )
+
+    def fit(self, gpus_milli: int, gpu_model: str | None = None) -> Placement | None:
+        """Return where a gang may start now, or None.
+
+        Args:
+            gpus_milli: What it asks for.
+            gpu_model: The model it insists on; None takes any, the first by name that has room.
+        """
+        for (model, size), shelf in sorted(self._shelves.items()):
+            if gpu_model in (None, model) and (placement := shelf.fit(gpus_milli, size)):
+                return placement
+        return None
+
+    def take(self, placement: Placement) -> None:
+        """Mark GPUs as occupied."""
+        self._move(placement, sign=-1)
+
+    def give(self, placement: Placement) -> None:
+        """Mark GPUs as free again.
+
+        Raises:
+            Refused: When a host would have more free than it has.
+        """
+        self._move(placement, sign=1)
+
+    def _move(self, placement: Placement, *, sign: int) -> None:
+        for host, milli in placement.items():
+            if host not in self._hosts:
+                continue
+            free_milli = self._free[host] + sign * milli
+            if free_milli > self._hosts[host].gpus_milli:
+                raise Refused(
+                    f"host {host!r} of {self._hosts[host].gpus_milli} milli-GPU would have {free_milli} free",
+                    hint="only what was taken can be given back, once",
+                )
+            self._shelf(host).drop(host, self._free[host])
+            self._free[host] = free_milli
+            self._shelf(host).put(host, free_milli)
+
+    def _shelf(self, host: str) -> "_Shelf":
+        state = self._hosts[host]
+        return self._shelves.setdefault((state.gpu_model, state.gpus_milli), _Shelf())
+
+
+class _Shelf:
+    """Hosts of one model and size, sorted by what is free on them."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[int, list[str]] = {}
+        self._amounts: list[int] = []
+
+    def put(self, host: str, free_milli: int) -> None:
+        """Put a host where its free GPUs are looked for."""
+        if free_milli not in self._hosts:
+            insort(self._amounts, free_milli)
+            self._hosts[free_milli] = []
+        insort(self._hosts[free_milli], host)
+
+    def drop(self, host: str, free_milli: int) -> None:
+        """Take a host from where it was put."""
+        hosts = self._hosts[free_milli]
+        del hosts[bisect_left(hosts, host)]
+        if not hosts:
+            del self._hosts[free_milli]
+            del self._amounts[bisect_left(self._amounts, free_milli)]
+
+    def fit(self, gpus_milli: int, size_milli: int) -> Placement | None:
+        """Return hosts for a gang, the wholly free ones first, or None."""
+        wholes, rest = divmod(gpus_milli, size_milli)
+        empty = self._hosts.get(size_milli, [])
+        if len(empty) < wholes:
+            return None
+        placement = dict.fromkeys(empty[:wholes], size_milli)
+        if rest:
+            best = next((host for host in self._with_free(rest) if host not in placement), None)
+            if best is None:
+                return None
+            placement[best] = rest
+        return placement
+
+    def _with_free(self, milli: int) -> Iterator[str]:
+        """Yield the hosts that have so much free, the fullest first."""
+        in_whole_gpus = milli % GPU_MILLI == 0
+        for amount in self._amounts[bisect_left(self._amounts, milli) :]:
+            if not in_whole_gpus or amount // GPU_MILLI * GPU_MILLI >= milli:
+                yield from self._hosts[amount]
