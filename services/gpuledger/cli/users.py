@@ -27,9 +27,9 @@ def erase(
 ) -> None:
     """Erase a person: the key that ties the name to its token, and the texts kept aside of their work and orders.
 
-    Chain, balances and reports stay as they are; the token in them no longer leads to anybody. Dead letters
-    that were read after all or discarded, and messages that are published, lose their bytes where they quote the
-    name. Sources, topics and backups keep what they hold: erase there first.
+    Texts of others that name them go too. Chain, balances and reports stay as they are; the token in them no longer
+    leads to anybody. Dead letters that were read after all or discarded, and messages that are published, lose their
+    bytes where they quote the name. Sources, topics and backups keep what they hold: erase there first.
     """
     from gpuledger import settings
     from gpuledger.database.engine import reading, writing
@@ -55,6 +55,7 @@ def _shown(found: "Erasure") -> Iterator[str]:
     """Yield what goes and what is kept, a line each."""
     if found.token is not None:
         yield f"- name and key behind {found.token}, which {found.rows} journal rows carry and keep"
+    if found.token is not None or found.texts:
         yield f"- {found.texts} texts kept aside"
     if read := found.dead_letters - len(found.waiting):
         yield f"- bytes of {read} dead letters that were read after all or discarded"

@@ -3,7 +3,7 @@
 import datetime as dt
 
 from gpuledger.events import mapping, telemetry
-from gpuledger.events.budget import Granted, PolicyChanged, Transferred
+from gpuledger.events.budget import PERIODS, Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import ORG_BOOK, Event, decode
 from gpuledger.events.fields import END_OF_TIME_S, PRIORITY_MAX, WORKLOAD_PRIORITY_MAX
 from gpuledger.events.own import OWN
@@ -61,17 +61,25 @@ def _check_order(fact: Fact) -> None:
                 _check_expiry(fact.expires_at)
             case Transferred():
                 Calendar().period_bounds_s(fact.period)
-            case PolicyChanged(policy="organisation"):
-                Calendar(fact.timezone or "")
-            case PolicyChanged(rules=rules) if rules:
-                for rule in rules:
-                    mapping.check(rule)
+            case PolicyChanged():
+                _check_policy(fact)
             case Submitted():
                 _check_priority(fact.priority, WORKLOAD_PRIORITY_MAX)
     except BadRecord:
         raise
     except Refused as error:
         raise BadRecord(error.message, code="bad-field", hint=error.hint) from error
+
+
+def _check_policy(changed: PolicyChanged) -> None:
+    if changed.timezone is not None:
+        Calendar(changed.timezone)
+    if changed.period not in (None, *PERIODS):
+        raise BadRecord(
+            f"period: {changed.period!r} is not known", code="bad-field", hint=f"write {', '.join(PERIODS)}"
+        )
+    for rule in changed.rules or ():
+        mapping.check(rule)
 
 
 def _check_priority(priority: int | None, most: int) -> None:

@@ -5,8 +5,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from gpuledger.events.fields import Count, Instant, Name, Positive
+from gpuledger.events.fields import Composed, Count, Form, Instant, Label, Name, Person, Positive, Typed
 from gpuledger.events.mapping import MappingRule
+
+PERIODS = ("month",)
+"""Lengths that a budget period may have."""
 
 
 class Part(StrEnum):
@@ -31,8 +34,8 @@ class AccountCreated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """An account exists from now on; its id is the path it was created under, for ever."""
 
     account: Name
-    by: str | None = None
-    reason: str | None = None
+    by: Person | None = None
+    reason: Typed | None = None
 
 
 _POLICY_KEYS = {
@@ -93,15 +96,15 @@ class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         reason: Why.
     """
 
-    policy: str
-    timezone: str | None = None
-    period: str | None = None
+    policy: Form
+    timezone: Form | None = None
+    period: Form | None = None
     weights: dict[Name, Count] | None = None
     rules: list[MappingRule] | None = None
     supersedes: Positive | None = None
     xid_table: XidTable | None = None
-    by: str | None = None
-    reason: str | None = None
+    by: Person | None = None
+    reason: Typed | None = None
 
     def __post_init__(self) -> None:
         """Refuse a version without the keys of its policy."""
@@ -126,7 +129,7 @@ class PolicyApplied(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     cluster: Name
     org_seq: Positive
-    policy: str
+    policy: Composed
     weights: dict[Name, Count] | None = None
     rules: list[MappingRule] | None = None
     supersedes: Positive | None = None
@@ -137,8 +140,8 @@ class ShareSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     account: Name
     share: Count
-    reason: str
-    by: str
+    reason: Typed
+    by: Person
 
 
 class OverdraftSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -153,8 +156,8 @@ class OverdraftSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     account: Name
     overdraft: Literal["soft", "hard"]
-    reason: str
-    by: str
+    reason: Typed
+    by: Person
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -174,13 +177,13 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     account: Name
     cluster: Name
-    period: str
+    period: Form
     gpu_ms: Count
-    reason: str
-    by: str
+    reason: Typed
+    by: Person
     priority: int | None = None
     expires_at: Instant | None = None
-    rollover: str | None = None
+    rollover: Form | None = None
     limit: bool = False
 
 
@@ -198,10 +201,10 @@ class Transferred(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     account: Name
     to: Name
     cluster: Name
-    period: str
+    period: Form
     gpu_ms: Positive
-    reason: str
-    by: str
+    reason: Typed
+    by: Person
 
 
 class AdjustmentPosted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -220,11 +223,11 @@ class AdjustmentPosted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
     account: Name
     cluster: Name
-    period: str
+    period: Form
     code: Literal["grant", "charge", "credit", "unallocated"]
     gpu_ms: Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
-    reason: str
-    by: str
+    reason: Typed
+    by: Person
     corrects_seq: Positive | None = None
 
 
@@ -245,7 +248,7 @@ class PeriodOpened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """
 
     cluster: Name
-    period: str
+    period: Form
     installed_gpu_ms: Count
     grants: list[PeriodGrant]
     org_seq: int
@@ -263,8 +266,8 @@ class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """
 
     cluster: Name
-    cycle: str
-    sequences: dict[str, int]
-    config_version: str
-    input_digest: str
-    record: dict[str, Any]
+    cycle: Composed
+    sequences: dict[Label, int]
+    config_version: Composed
+    input_digest: Composed
+    record: dict[Composed, Any]

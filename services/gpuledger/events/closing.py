@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gpuledger.events.fields import Count, Name, Positive
+from gpuledger.events.fields import Composed, Count, Name, Person, Positive, Typed
 
 
 class LedgerTicked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -39,10 +39,10 @@ class PeriodClosing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """
 
     cluster: Name
-    period: str
+    period: Composed
     version: Positive
-    by: str
-    reason: str | None = None
+    by: Person
+    reason: Typed | None = None
 
 
 class PeriodClosed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -56,7 +56,7 @@ class PeriodClosed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """
 
     cluster: Name
-    period: str
+    period: Composed
     version: Positive
     closing_seq: Count
 
@@ -73,7 +73,7 @@ class PeriodReopened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """
 
     cluster: Name
-    period: str
+    period: Composed
     version: Positive
-    by: str
-    reason: str
+    by: Person
+    reason: Typed

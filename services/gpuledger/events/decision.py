@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gpuledger.events.fields import Count, Instant, Name
+from gpuledger.events.fields import Composed, Count, Instant, Label, Name
 from gpuledger.events.workload import WorkloadClass, WorkloadFact
 
 
@@ -28,8 +28,8 @@ class DecisionMade(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     account: Name
     gpus_milli: Count
     hold_gpu_ms: Count
-    reason: str
-    gpu_model: str | None = None
+    reason: Composed
+    gpu_model: Label | None = None
     expires_at: Instant | None = None
     extends_from: Instant | None = None
     seen_seq: Count = 0

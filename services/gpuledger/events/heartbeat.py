@@ -1,8 +1,10 @@
 """Signs of life of sources: what they have told, and what they know to be lost."""
 
+from typing import Annotated
+
 import msgspec
 
-from gpuledger.events.fields import Count, Instant, Name
+from gpuledger.events.fields import Count, Instant, Name, Reason
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -18,7 +20,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     start: Instant
     end: Instant
     messages: Count
-    reason: Name
+    reason: Annotated[Reason, msgspec.Meta(min_length=1, max_length=1024)]
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

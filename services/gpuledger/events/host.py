@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from gpuledger.events.fields import Count, Instant, Name
+from gpuledger.events.fields import Count, Instant, Label, Name, Reason
 
 HostState = Literal["healthy", "unhealthy", "maintenance", "draining"]
 
@@ -30,10 +30,10 @@ class HostFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cluster: Name
     host: Name
     gpus: Count
-    gpu_model: str
-    gpu_uuids: list[str] | None = None
+    gpu_model: Label
+    gpu_uuids: list[Label] | None = None
     state: HostState | None = None
-    reason: str | None = None
+    reason: Reason | None = None
     evidence_at: Instant | None = None
     noticed_at: Instant | None = None
     basis: Count | None = None

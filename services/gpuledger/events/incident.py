@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gpuledger.events.fields import Count, Name
+from gpuledger.events.fields import Composed, Count, Label, Name, Person, Typed
 from gpuledger.events.workload import RunFact
 
 CREDIT_CAP_S = 4 * 3600
@@ -24,9 +24,9 @@ class IncidentFound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     cluster: Name
     incident: Name
     host: Name
-    fault: str
-    gpu_uuids: list[str] | None = None
-    runs: list[str]
+    fault: Composed
+    gpu_uuids: list[Label] | None = None
+    runs: list[Label]
 
 
 class CreditGranted(RunFact, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,5 +51,5 @@ class CreditReversed(RunFact, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     incident: Name
-    reason: str
-    by: str
+    reason: Typed
+    by: Person

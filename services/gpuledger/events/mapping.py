@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from gpuledger.events.fields import Count, Name
+from gpuledger.events.fields import Count, Name, User
 from gpuledger.events.workload import WorkloadClass
 from gpuledger.kernel.accounts import SEPARATOR, UNMAPPED_ROOT, check_path
 from gpuledger.kernel.errors import Refused
@@ -37,7 +37,7 @@ class MappingRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     cluster: tuple[Name, ...] = ()
     account: tuple[Name, ...] = ()
-    user: tuple[Name, ...] = ()
+    user: tuple[User, ...] = ()
     labels: dict[Name, tuple[Name, ...]] = {}
     to: Name | None = None
     klass: WorkloadClass | None = msgspec.field(default=None, name="class")

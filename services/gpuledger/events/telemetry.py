@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from gpuledger.events.fields import Count, Name, Percent, Positive, is_storable
+from gpuledger.events.fields import Composed, Count, Label, Name, Percent, Positive, is_storable
 from gpuledger.kernel.errors import BadRecord
 
 RUNGS = ("gpu_util", "gr_engine_active", "sm_active", "tensor_active")
@@ -23,7 +23,7 @@ class XidSeen(msgspec.Struct, frozen=True, kw_only=True):
     """An XID error and when the driver reported it (RFC 3339)."""
 
     code: int
-    at: str
+    at: Label
 
 
 class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,8 +42,8 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         gpus_milli: How much of a device it is, in milli-GPU: 1000 unless it is a slice.
     """
 
-    uuid: str
-    run: str | None = None
+    uuid: Label
+    run: Label | None = None
     gpu_util: Percent | None = None
     gr_engine_active: Percent | None = None
     sm_active: Percent | None = None
@@ -122,7 +122,7 @@ class SealedRung(msgspec.Struct, frozen=True, kw_only=True):
         used_gpu_upms: Its use, in gpu_ms times parts per million.
     """
 
-    rung: str
+    rung: Composed
     sampled_gpu_ms: Count
     used_gpu_upms: Use
 
@@ -145,4 +145,4 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sampled_gpu_ms: Count
     assigned_gpu_ms: Count
     rungs: list[SealedRung]
-    digest: str
+    digest: Composed

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from gpuledger.events.fields import Count, Instant, Name
+from gpuledger.events.fields import Category, Count, Exit, Instant, Label, Name, Person, Reason, User
 
 WorkloadClass = Literal["allocated", "unallocated"]
 
@@ -40,17 +40,17 @@ class Submitted(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     account: Name
-    user: Name
+    user: User
     gpus_milli: Count
-    gpu_model: str | None = None
+    gpu_model: Label | None = None
     minimum_runtime_s: Count | None = None
     time_limit_s: Count | None = None
     priority: int | None = None
-    kind: str | None = None
+    kind: Category | None = None
     resumable: bool | None = None
     eligible_at: Instant | None = None
-    clusters: list[str] | None = None
-    labels: dict[str, str] | None = None
+    clusters: list[Label] | None = None
+    labels: dict[Label, Label] | None = None
     version: Count | None = None
 
 
@@ -72,12 +72,12 @@ class Started(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     run: Name
     attempt: Count
     gpus_milli: Count
-    hosts: list[str]
-    gpu_model: str | None = None
-    gpu_uuids: list[str] | None = None
+    hosts: list[Label]
+    gpu_model: Label | None = None
+    gpu_uuids: list[Label] | None = None
     klass: WorkloadClass | None = msgspec.field(default=None, name="class")
-    account: str | None = None
-    user: str | None = None
+    account: Label | None = None
+    user: Person | None = None
     version: Count | None = None
 
 
@@ -91,7 +91,7 @@ class Resized(RunFact, frozen=True, kw_only=True, omit_defaults=True):
     """The run has another size from now on."""
 
     gpus_milli: Count
-    hosts: list[str]
+    hosts: list[Label]
 
 
 class Suspended(RunFact, frozen=True, kw_only=True, omit_defaults=True):
@@ -114,7 +114,7 @@ class ClassChanged(RunFact, frozen=True, kw_only=True, omit_defaults=True):
     """The run is of another class from now on (key ``class``)."""
 
     klass: WorkloadClass = msgspec.field(name="class")
-    reason: str
+    reason: Reason
 
 
 class Stopped(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
@@ -128,9 +128,9 @@ class Stopped(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
         version: As of a submission.
     """
 
-    reason: str
-    run: str | None = None
-    exit: str | None = None
+    reason: Reason
+    run: Label | None = None
+    exit: Exit | None = None
     estimated: bool | None = None
     version: Count | None = None
 

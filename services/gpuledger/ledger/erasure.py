@@ -1,5 +1,7 @@
 """Forgetting a person: the key behind the token goes, and the texts kept aside of that person's work and orders.
 
+So do texts of others that name the person: why somebody else's run was stopped, or a host taken out.
+
 The journal keeps the token, which says nothing about anybody without the key; chain, amounts and state
 digest do not depend on either. What happens when an event of an erased person arrives again stands in
 docs/decisions/0010 for work and in 0013 for orders.
@@ -36,7 +38,8 @@ class Erasure:
     Args:
         token: What stands for the person in the journal, before and after; None when nothing there does.
         rows: Journal rows that carry the token; they stay.
-        texts: Texts kept aside of the person's work, orders and discards; they go.
+        texts: Texts kept aside of the person's work, orders and discards, and those of anybody that name the person;
+            they go.
         dead_letters: Values that could not be read and in which the name occurs.
         waiting: Those of them that wait; they stay. The bytes of those that were read or discarded go.
         messages: Published messages in which the name occurs; their bytes go.
@@ -88,8 +91,8 @@ def _planned(connection: Reader | Writer, name: str, quoted: Quotations) -> Eras
         raise _unknown(name, [other for (other,) in known])
     row = driver(connection).execute(
         _OWN_ROWS + "SELECT (SELECT count(*) FROM named),"
-        " (SELECT count(*) FROM side.texts WHERE ref IN (SELECT extra_ref FROM own))",
-        {"token": token},
+        " (SELECT count(*) FROM side.texts WHERE ref IN (SELECT extra_ref FROM own) OR ref = ANY(%(quoting)s))",
+        {"token": token, "quoting": quoted.texts},
     ).fetchone()  # fmt: skip
     assert row is not None  # noqa: S101 - counts always come back
     rows, texts = row

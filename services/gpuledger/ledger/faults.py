@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple, Self
 
 from gpuledger.events import host, workload
+from gpuledger.events.words import code_of
 from gpuledger.kernel.clock import instant, iso, seconds
 from gpuledger.ledger.facts import STOPS, Known, rank, winner
 from gpuledger.ledger.inventory import HostFact
@@ -159,7 +160,7 @@ def _faults_of(facts: Sequence[HostFact]) -> Iterator[Fault]:
                 known.clear()
             continue
         seen_s = at_s if said.evidence_at is None else min(seconds(said.evidence_at), at_s)
-        code, devices = (said.reason or "unhealthy").strip().lower() or "unhealthy", _devices(said)
+        code, devices = code_of(said.reason or "") or "unhealthy", _devices(said)
         before = known.setdefault((code, devices), set())
         if not before or (said.evidence_at is not None and seen_s not in before):
             yield Fault(seen_s, at_s, (said.host,), code, devices)
@@ -179,7 +180,7 @@ def run_faults(runs: Iterable[ClosedRun]) -> list[Fault]:
             run.stop_s,
             run.stop_s,
             run.stays[-1].hosts,
-            run.reason.strip().lower(),
+            code_of(run.reason),
             gpu_uuids=None,
             run=run.name,
         )

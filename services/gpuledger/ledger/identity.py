@@ -20,11 +20,9 @@ from gpuledger.events.envelope import Event, encode
 from gpuledger.events.mapping import MappingRule
 from gpuledger.events.orders import Order
 from gpuledger.events.registry import Fact
+from gpuledger.events.words import ASIDE, apart
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.segments import NOBODY
-
-ASIDE = "(aside)"
-"""Stands in the journal for a reason that a person typed."""
 
 Told = TypeVar("Told", bound=Order)
 
@@ -119,23 +117,24 @@ def pseudonymous(event: Event, keys: Mapping[str, UserKey]) -> tuple[Fact, bytes
     """Return the fact with its person replaced by the token, and the digest the journal keeps.
 
     The digest of a workload's fact that names a person is keyed, so that the name cannot be guessed from it. That of
-    an order leaves out who gave it and what that person typed: it is the same for ever.
+    an order leaves out who gave it and what that person typed, that of any other fact the words that no program gives:
+    it is the same for ever.
     """
     data, name = event.data, person_of(event.data)
     if isinstance(data, Order):
         bare = impersonal(data)
         if bare == data:
             return data, event.digest
-        said = encode(id=event.id, source=event.source, at_s=event.at_s, data=bare)
         fact = bare if name is None else msgspec.structs.replace(bare, by=keys[name].token)
         if isinstance(data, PolicyChanged) and data.rules:
             tokens = {person: key.token for person, key in keys.items()}
             fact = msgspec.structs.replace(fact, rules=with_tokens(data.rules, tokens))
-        return fact, hashlib.sha256(said).digest()
+        return fact, hashlib.sha256(_said(event, bare)).digest()
+    fact, texts = apart(data)
     if name is None:
-        return data, event.digest
+        return fact, hashlib.sha256(_said(event, fact)).digest() if texts else event.digest
     user = keys[name]
-    return msgspec.structs.replace(data, user=user.token), hmac.digest(user.key, event.digest, "sha256")
+    return msgspec.structs.replace(fact, user=user.token), hmac.digest(user.key, event.digest, "sha256")
 
 
 def impersonal(data: Fact) -> Fact:
@@ -153,9 +152,10 @@ def impersonal(data: Fact) -> Fact:
 def store_texts(writer: Writer, event: Event) -> bytes | None:
     """Put an event's free text aside; return its salted reference, or None when there is none.
 
-    Free text is what stands under keys that the schema does not know, and the reason that a person typed.
+    Free text is what stands under keys that the schema does not know, the reason that a person typed, and the words
+    that no program gives.
     """
-    texts = dict(event.extra)
+    texts = event.extra | apart(event.data)[1]
     if isinstance(event.data, Order) and (reason := _typed(event.data)) is not None:
         texts["reason"] = reason
     return put_aside(writer, texts) if texts else None
@@ -168,6 +168,10 @@ def put_aside(writer: Writer, texts: Mapping[str, Any]) -> bytes:
     ref = hashlib.sha256(salt + body).digest()
     driver(writer).execute("INSERT INTO side.texts (ref, salt, body) VALUES (%s, %s, %s)", (ref, salt, body))
     return ref
+
+
+def _said(event: Event, data: Fact) -> bytes:
+    return encode(id=event.id, source=event.source, at_s=event.at_s, data=data)
 
 
 def _typed(order: Order) -> str | None:

@@ -1,4 +1,4 @@
-"""Values that are kept whole and quote a person: dead letters, and messages of the outbox.
+"""Values that quote a person: dead letters and messages of the outbox, which are kept whole, and texts put aside.
 
 Nobody knows the shape of a value that could not be read, so that a name is looked for as a word, however the
 value writes it. One that was read after all, or that somebody discarded, or is published, has done its work and can
@@ -23,6 +23,9 @@ _LETTERS = """
     FROM (SELECT *, concat_ws(E'\\n', place, reason, hint, context) AS said FROM ledger.dead_letters) AS letters
     WHERE position(%(part)s::bytea IN raw) > 0 OR position(%(part)s::bytea IN convert_to(said, 'UTF8')) > 0
     ORDER BY id
+"""
+_TEXTS = """
+    SELECT ref, body FROM side.texts WHERE position(%(part)s::bytea IN body) > 0 ORDER BY ref
 """
 _MESSAGES = """
     SELECT id, published_at IS NOT NULL, value FROM ledger.outbox
@@ -69,20 +72,22 @@ class Quotations:
         waiting: Dead letters that wait.
         published: Ids of messages that are out.
         unpublished: Ids of messages that are not.
+        texts: References of texts put aside, whoever wrote them.
     """
 
     ended: list[int] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     published: list[int] = field(default_factory=list)
     unpublished: list[int] = field(default_factory=list)
+    texts: list[bytes] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         """Tell whether the name occurs at all."""
-        return bool(self.ended or self.waiting or self.published or self.unpublished)
+        return bool(self.ended or self.waiting or self.published or self.unpublished or self.texts)
 
 
 def find(connection: Reader | Writer, name: str) -> Quotations:
-    """Return the dead letters and messages in which a name occurs."""
+    """Return the dead letters, messages and texts in which a name occurs."""
     mention, found = Mention(name), Quotations()
     if not name.strip():
         return found
@@ -96,12 +101,16 @@ def find(connection: Reader | Writer, name: str) -> Quotations:
     for id_, published, value in _iter(connection, "quoting_messages", _MESSAGES, mention.part):
         if mention.occurs_in(value):
             (found.published if published else found.unpublished).append(id_)
+    for ref, body in _iter(connection, "quoting_texts", _TEXTS, mention.part):
+        if mention.occurs_in(body):
+            found.texts.append(ref)
     return found
 
 
 def erase(writer: Writer, found: Quotations) -> None:
-    """Take the bytes from what has done its work, and all that was quoted of them; that it was there stays."""
+    """Delete texts; take the bytes, and all quoted of them, from what has done its work: that it was there stays."""
     connection = driver(writer)
+    connection.execute("DELETE FROM side.texts WHERE ref = ANY(%s)", (found.texts,))
     # The digest goes too: whoever guesses the bytes could confirm them. A random one keeps the place unique.
     connection.execute(
         "UPDATE ledger.dead_letters SET raw = '', raw_digest = sha256(uuid_send(gen_random_uuid())), context = '{}',"

@@ -1,11 +1,12 @@
 """What the reason of a stop says: did the host fail, did the work fail, or did it end as somebody wanted? Pure.
 
-Reasons are the sources' own words. They are compared without regard to case, ``_`` and ``-``, so that ``NODE_FAIL``,
-``node-fail`` and ``NodeFail`` are one word. Which words are known, and why: docs/decisions/0016-incidents.md.
+Reasons are the sources' own words, compared as ``events.words`` says; what the journal keeps of a reason says the same
+as all of it did. Which words are known, and why: docs/decisions/0016-incidents.md.
 """
 
-import re
 from enum import StrEnum
+
+from gpuledger.events.words import words_of
 
 NODE_FAILURES = frozenset(
     (
@@ -51,8 +52,6 @@ ORDINARY_ENDS = frozenset(
 )
 """Words that say that the run got all that it had asked for, or went for a reason of its own or of policy."""
 
-_WORD = re.compile(r"[a-z0-9]+")
-
 
 class Stop(StrEnum):
     """Why a run stopped, as far as it matters for what is given back."""
@@ -72,7 +71,7 @@ def why(reason: str) -> Stop:
 
     The first word counts; a word of a failed host counts wherever it stands (``REQUEUED,NODE_FAIL``).
     """
-    words = _WORD.findall(reason.lower().replace("_", "").replace("-", ""))
+    words = words_of(reason)
     if not NODE_FAILURES.isdisjoint(words):
         return Stop.NODE_FAILURE
     first = words[0] if words else ""

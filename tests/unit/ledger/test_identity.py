@@ -23,7 +23,8 @@ from gpuledger.events.closing import PeriodClosing, PeriodReopened
 from gpuledger.events.incident import CreditReversed
 from gpuledger.events.mapping import MappingRule
 from gpuledger.events.orders import Order
-from gpuledger.ledger.identity import ASIDE, UserKey, impersonal, person_of, pseudonymous, with_tokens
+from gpuledger.events.words import ASIDE
+from gpuledger.ledger.identity import UserKey, impersonal, person_of, pseudonymous, with_tokens
 from gpuledger.ledger.segments import NOBODY
 
 ADA = {"Ada": UserKey(b"key", "u-1")}

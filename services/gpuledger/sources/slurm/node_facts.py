@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from gpuledger.events.envelope import Event, data_json, make
 from gpuledger.events.host import HostFact, Registered, Retired, StateChanged
+from gpuledger.events.words import apart
 from gpuledger.kernel.accounts import escape_part
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
@@ -108,7 +109,8 @@ class _Host:
     def event(self, kind: type[HostFact], word: str, at_s: int, **said: Any) -> tuple[Event, bytes]:  # noqa: ANN401
         """Return a fact about it."""
         data = kind(cluster=self.cluster, host=self.name, gpus=self.gpus, gpu_model=self.model, **said)
-        digest = hashlib.sha256(data_json(data)).hexdigest()[:_DIGEST_CHARACTERS]
+        # Ids are journalled: what somebody typed is no part of them.
+        digest = hashlib.sha256(data_json(apart(data)[0])).hexdigest()[:_DIGEST_CHARACTERS]
         id_ = f"host/{self.name}/{word}/{at_s}/{digest}"
         return make(id=id_, source=f"{SCHEDULER}/{self.cluster}", at_s=at_s, data=data)
 
