@@ -45,7 +45,7 @@ def messages(test_form: str) -> list[bytes]:
             gpus = [
                 GpuSample(
                     uuid=f"GPU-{host:04}-{gpu}-52b5-4e1b-8f0e",
-                    run=f"{host * 7 + gpu % 2}/1",
+                    handle=f"job/{host * 7 + gpu % 2}",
                     gpu_util=Decimal(f"{(minute * 7 + gpu) % 100}.{host % 100:02}"),
                     memory_mib=Decimal("71234.25"),
                     power_w=Decimal("655.12"),

@@ -80,7 +80,7 @@ def test_a_sampler_whose_clock_is_ahead_moves_no_money(tmp_path: Path) -> None:
     early = read(
         "dcgm", tmp_path, scrape(0, 97, more=',hpc_job="4711"') + scrape(1, 97, more=',hpc_job="4711"')
     )
-    assert {gpu.run for gpu in samples(early)} == {"4711/1"}
+    assert {gpu.handle for gpu in samples(early)} == {"job/4711"}
     assert early[0].at_s < NOON_S + 60
     told = [Known(event.data, event.at_s, event.source, event.digest) for event in early]
     for known in (facts, [*told, *facts]):
@@ -239,5 +239,5 @@ def test_devices_out_of_order_are_known_by_their_uuid(tmp_path: Path, repository
 @pytest.mark.trap(56, "dcgm")
 def test_a_device_that_is_held_and_idle_is_sampled_as_0(tmp_path: Path) -> None:
     events = read("dcgm", tmp_path, scrape(0, 0, more=',hpc_job="7"') + scrape(1, 0, more=',hpc_job="7"'))
-    assert {(gpu.run, gpu.gpu_util) for gpu in samples(events)} == {("7/1", Decimal(0))}
+    assert {(gpu.handle, gpu.gpu_util) for gpu in samples(events)} == {("job/7", Decimal(0))}
     assert sampled_gpu_seconds(events) == {("GPU-1", "gpu_util"): 61_000}

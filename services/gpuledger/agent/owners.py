@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from gpuledger.agent.driver import Device
-from gpuledger.sources.owners import pod_uid_run, slurm_run
+from gpuledger.kernel import handles
 
 _SLURM_JOB = re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE)
 
@@ -20,8 +20,8 @@ class Owners(Protocol):
         """Take a fresh look; called once before the devices of a host are asked for."""
         ...
 
-    def run(self, device: Device, pids: Sequence[int]) -> str | None:
-        """Return ``workload/run`` of the run that holds a device, or None when nobody can tell."""
+    def handle(self, device: Device, pids: Sequence[int]) -> str | None:
+        """Return what the host calls the run that holds a device, or None when nobody can tell."""
         ...
 
 
@@ -31,7 +31,7 @@ class Nobody:
     def look(self) -> None:
         """See nothing."""
 
-    def run(self, device: Device, pids: Sequence[int]) -> str | None:
+    def handle(self, device: Device, pids: Sequence[int]) -> str | None:
         """Return None."""
         del device, pids
         return None
@@ -59,13 +59,13 @@ class Slurm:
             if text := _read(path).strip():
                 self._jobs[path.name] = text.splitlines()[0].strip()
 
-    def run(self, device: Device, pids: Sequence[int]) -> str | None:
+    def handle(self, device: Device, pids: Sequence[int]) -> str | None:
         """Return the run; None when jobs share the device, for then no sample belongs to one of them."""
         job = self._jobs.get(device.uuid) or self._jobs.get(str(device.index))
         if job:
-            return slurm_run(job)
+            return handles.slurm_job(job)
         jobs = set(self._jobs_of(pids))
-        return slurm_run(jobs.pop()) if len(jobs) == 1 else None
+        return handles.slurm_job(jobs.pop()) if len(jobs) == 1 else None
 
     def _jobs_of(self, pids: Iterable[int]) -> Iterable[str]:
         for pid in pids:
@@ -98,11 +98,11 @@ class Kubelet:
                 listed = entry.DeviceIDs.values() if isinstance(entry.DeviceIDs, dict) else [entry.DeviceIDs]
                 self._pods.update((uuid, entry.PodUID) for uuids in listed for uuid in uuids)
 
-    def run(self, device: Device, pids: Sequence[int]) -> str | None:
+    def handle(self, device: Device, pids: Sequence[int]) -> str | None:
         """Return the run of the pod that was given the device."""
         del pids
         pod = self._pods.get(device.uuid)
-        return None if pod is None else pod_uid_run(pod)
+        return None if pod is None else handles.pod_uid(pod)
 
 
 class _Entry(msgspec.Struct):

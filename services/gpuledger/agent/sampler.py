@@ -87,7 +87,7 @@ class Sampler:
                 said = self._read(device, devices)
                 found += [(device, kind) for kind in self._parts.health.look(device, said)]
                 if said is not None:
-                    owned[device] = said, self._parts.owners.run(device, said.pids)
+                    owned[device] = said, self._parts.owners.handle(device, said.pids)
         except Unavailable as error:
             self._deafen(error)
             return

@@ -15,7 +15,7 @@ _MIB = 1 << 20
 _HUNDREDTH = Decimal("0.01")
 
 Owned = Mapping[Device, tuple[Snapshot, str | None]]
-"""What each device said, and which run held it."""
+"""What each device said, and what the host calls the run that held it."""
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class _Sums:
     """What a device said so far."""
 
     uuid: str
-    run: str | None
+    handle: str | None
     util: list[int] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     power: list[int] = field(default_factory=list)
@@ -46,7 +46,7 @@ class _Sums:
         energy, errors = _increase(self.energy), _increase(self.errors)
         return GpuSample(
             uuid=self.uuid,
-            run=self.run,
+            handle=self.handle,
             gpu_util=_mean(self.util, snapshots, 1),
             memory_mib=_mean(self.memory, snapshots, _MIB),
             power_w=_mean(self.power, snapshots, 1000),
@@ -94,8 +94,8 @@ class Sampling:
         if not self._snapshots:
             self._begin(at_s, owned)
             return None
-        holders = {device: sums.run for device, sums in self._sums.items()}
-        if holders != {device: run for device, (_, run) in owned.items()}:
+        holders = {device: sums.handle for device, sums in self._sums.items()}
+        if holders != {device: handle for device, (_, handle) in owned.items()}:
             done = self._finished(at_s)
             self._begin(at_s, owned)
             return done
@@ -116,7 +116,7 @@ class Sampling:
 
     def _begin(self, at_s: int, owned: Owned) -> None:
         self._start_s, self._snapshots = at_s, 0
-        self._sums = {device: _Sums(device.uuid, run) for device, (_, run) in owned.items()}
+        self._sums = {device: _Sums(device.uuid, handle) for device, (_, handle) in owned.items()}
         self._take(at_s, owned)
 
     def _take(self, at_s: int, owned: Owned) -> None:

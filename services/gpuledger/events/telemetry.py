@@ -32,6 +32,7 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Args:
         uuid: The device.
         run: The run that held it, as ``workload/run`` of the same cluster.
+        handle: What the host calls the run that held it, where it does not know the ledger's name of it.
         gpu_util: Percent of time in which some kernel ran (the liveness rung).
         gr_engine_active: Percent, likewise sm_active and tensor_active.
         memory_mib: Memory in use.
@@ -44,6 +45,7 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     uuid: Label
     run: Label | None = None
+    handle: Label | None = None
     gpu_util: Percent | None = None
     gr_engine_active: Percent | None = None
     sm_active: Percent | None = None

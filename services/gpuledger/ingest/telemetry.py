@@ -1,4 +1,8 @@
-"""Samples -> five-minute buckets per (GPU, run, rung): additive, and each sample counted once."""
+"""Samples -> five-minute buckets per (GPU, run, rung): additive, and each sample counted once.
+
+A host often knows a run by a handle only, and often before the ledger knows of the run. Its buckets are kept by the
+handle; which run that is, is asked when they are read (view ``telemetry.run_buckets``).
+"""
 
 from collections.abc import Sequence
 
@@ -13,7 +17,7 @@ from gpuledger.ledger.sealing import BUCKET_S
 PPM_PER_PERCENT = 10_000
 
 Bucket = tuple[int, str, str, str, str]
-"""Start second, GPU, workload, run, rung."""
+"""Start second, GPU, workload, run, rung; without a workload the run is a handle, or empty when nobody held it."""
 
 Identity = tuple[str, str]
 """Source and id of an event."""
@@ -88,7 +92,10 @@ def _pieces(start_s: int, end_s: int) -> list[tuple[int, int]]:
 
 
 def _run(gpu: GpuSample) -> tuple[str, str]:
-    workload, _, run = (gpu.run or "").rpartition("/")
+    """Return workload and run; which run a handle stands for depends on facts that may come later, so it stays one."""
+    if gpu.run is None:
+        return "", gpu.handle or ""
+    workload, _, run = gpu.run.rpartition("/")
     return workload, run
 
 

@@ -19,7 +19,7 @@ from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import charges, orders, projections, queries, remapping, settlement, store
+from gpuledger.ledger import charges, handles, orders, projections, queries, remapping, settlement, store
 from gpuledger.ledger.applied import Applied, card, rules
 from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Booking, Posted, Posting
@@ -182,6 +182,7 @@ class _Batch:
         self._write_histories(
             [(s.last_seq, s.known_before, name) for name, s in self.workloads.items() if s.last_seq]
         )
+        handles.write(self.writer, handles.rows((self.book, event.source, fact) for event, fact, _ in events))
         projections.write_hosts(self.writer, self.book, self.others)
         orders.write_orders(self.writer, self.book, self.others, self.calendar)
         store.write_head(self.writer, self.head)

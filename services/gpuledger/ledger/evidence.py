@@ -181,10 +181,23 @@ def _downs(connection: Reader | Writer, cluster: str, hosts: Sequence[str]) -> d
     return {name: lost_ends.downs(of) for name, of in facts.items()}
 
 
+_NAMED = """
+    WITH asked AS MATERIALIZED (
+        SELECT * FROM unnest(%(workloads)s::text[], %(runs)s::text[]) AS a (workload, run))
+    SELECT b.workload, b.run, extract(epoch FROM max(b.bucket_at))::bigint
+    FROM telemetry.run_buckets AS b JOIN asked USING (workload, run)
+    WHERE b.book = %(book)s AND b.bucket_at >= %(from)s
+      -- Few runs are asked for, of all buckets: only theirs need be found out about.
+      AND (b.handle IS NULL OR b.handle = ANY(ARRAY(
+          SELECT h.handle FROM telemetry.handles AS h JOIN asked USING (workload, run) WHERE h.book = %(book)s)))
+    GROUP BY b.workload, b.run
+"""
+
+
 def _named(
     connection: Reader | Writer, cluster: str, keys: Sequence[RunKey], since: Sequence[int]
 ) -> dict[RunKey, int]:
-    """Return the end of the last bucket that names each run; those that none names are absent.
+    """Return the end of the last bucket that names each run, or has a handle of it; those without one are absent.
 
     Args:
         connection: Where buckets are read.
@@ -197,18 +210,13 @@ def _named(
         pending = [key for key in keys if key not in found]
         if pending:
             rows = driver(connection).execute(
-                """
-                SELECT b.workload, b.run, extract(epoch FROM max(b.bucket_at))::bigint
-                FROM telemetry.buckets AS b
-                WHERE b.book = %s AND b.bucket_at >= %s AND (b.workload, b.run) IN
-                      (SELECT * FROM unnest(%s::text[], %s::text[]))
-                GROUP BY b.workload, b.run
-                """,
-                (
-                    cluster,
-                    instant(max(0, from_s - from_s % BUCKET_S)),
-                    *map(list, zip(*pending, strict=True)),
-                ),
+                _NAMED,
+                {
+                    "workloads": [workload for workload, _ in pending],
+                    "runs": [run for _, run in pending],
+                    "book": cluster,
+                    "from": instant(max(0, from_s - from_s % BUCKET_S)),
+                },
             )
             found |= {(workload, run): at_s + BUCKET_S for workload, run, at_s in rows}
     return found
@@ -257,7 +265,7 @@ def _missed(
                                       %(after)s::timestamptz[]) AS s (workload, run, named_at, after_at)),
              held AS MATERIALIZED (
                  SELECT DISTINCT s.workload, s.run, s.after_at, b.gpu
-                 FROM silent AS s JOIN telemetry.buckets AS b USING (workload, run)
+                 FROM silent AS s JOIN telemetry.run_buckets AS b USING (workload, run)
                  WHERE b.book = %(book)s AND b.bucket_at = s.named_at AND b.bucket_at = ANY(%(buckets)s)),
              sampled AS MATERIALIZED (
                  SELECT DISTINCT gpu, bucket_at FROM telemetry.buckets

@@ -18,7 +18,7 @@ from gpuledger.events import budget
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import Corrupt
-from gpuledger.ledger import applied, orders, projections, queries, replay, settlement
+from gpuledger.ledger import applied, handles, orders, projections, queries, replay, settlement
 from gpuledger.ledger.append import postings_of
 from gpuledger.ledger.charges import Booking, Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
@@ -33,8 +33,8 @@ Net = tuple[str, ...]
 """book, commodity, pot, account, period, code, workload/run, day; the period is the day's, not that of the booking."""
 
 PROJECTIONS = (
-    "balances", "segments", "waits", "holds", "hosts", "accounts", "shares", "overdrafts", "organisation", "periods",
-    "lots",
+    "ledger.balances", "ledger.segments", "ledger.waits", "ledger.holds", "ledger.hosts", "ledger.accounts",
+    "ledger.shares", "ledger.overdrafts", "ledger.organisation", "ledger.periods", "ledger.lots", "telemetry.handles",
 )  # fmt: skip
 """What a rebuild drops and makes again; none of it is known from elsewhere than the journal."""
 
@@ -61,6 +61,7 @@ _STORED = {
     "overdraft": "SELECT account, from_at, overdraft, set_seq FROM ledger.overdrafts",
     "period": f"SELECT {', '.join(_PERIOD_COLUMNS)} FROM ledger.periods",
     "lot": f"SELECT {', '.join(orders.LOT_COLUMNS)} FROM ledger.lots",
+    "handle": "SELECT book, handle, workload, run FROM telemetry.handles",
     "tick": "SELECT book, ticked_at FROM ledger.books WHERE ticked_at IS NOT NULL",
 }  # fmt: skip
 """What stands of each kind, in the columns that the journal says it in."""
@@ -129,6 +130,9 @@ def _differences(reader: Reader, default: Calendar) -> list[str]:
         wanted["run"] += [_line((book, *projections.segment_row(s))) for s in history.segments]
         wanted["wait"] += [_line((book, *projections.wait_row(w))) for w in history.waits]
         wanted["hold"] += [_line((book, *projections.hold_row(h))) for h in history.holds]
+        wanted["handle"] += map(
+            _line, set(handles.rows((book, known.source, known.data) for _, known in facts))
+        )
     for book, _, host_facts in replay.iter_hosts(reader):
         wanted["host"] += [_line(row) for row in _host_rows(book, [fact for _, fact in host_facts])]
     for book, commands in groupby(replay.commands(reader), key=lambda item: item[0]):
@@ -167,7 +171,7 @@ def rebuild(writer: Writer, default: Calendar) -> None:
     connection = driver(writer)
     connection.execute("LOCK TABLE ledger.books IN EXCLUSIVE MODE")
     for table in PROJECTIONS:
-        connection.execute(f"DELETE FROM ledger.{table}")
+        connection.execute(f"DELETE FROM {table}")
     connection.execute(
         "INSERT INTO ledger.balances (book, commodity, account, period, pot, code, amount)"
         f" SELECT book, commodity, account, period, pot, code, sum(amount)::bigint FROM ({LEGS}) AS legs"
@@ -190,7 +194,7 @@ def rebuild(writer: Writer, default: Calendar) -> None:
 
 
 def _rebuild_histories(writer: Writer) -> None:
-    """Make segments, waits and holds again, some workloads at a time: however long the journal, memory is bounded.
+    """Make what follows from workloads again, some of them at a time: however long the journal, memory is bounded.
 
     PostgreSQL takes in segments while the next ones are derived.
     """
@@ -206,6 +210,8 @@ def _rebuild_histories(writer: Writer) -> None:
         holds = [(*v, *projections.hold_row(h)) for *v, h in others if isinstance(h, Hold)]
         copy_rows(writer, "ledger.waits", (*versioned, *projections.WAIT_COLUMNS), waits)
         copy_rows(writer, "ledger.holds", (*versioned, *projections.HOLD_COLUMNS), holds)
+        told = ((book, known.source, known.data) for book, _, facts in some for _, known in facts)
+        handles.write(writer, handles.rows(told))
 
 
 def _segment_versions(

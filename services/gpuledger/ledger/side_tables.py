@@ -42,12 +42,35 @@ buckets = sa.Table(
     Column("book", Text, primary_key=True),
     Column("bucket_at", Instant, primary_key=True, comment="start of five minutes"),
     Column("gpu", Text, primary_key=True),
-    Column("workload", Text, primary_key=True, comment="empty when no run held the GPU"),
-    Column("run", Text, primary_key=True),
+    Column(
+        "workload",
+        Text,
+        primary_key=True,
+        comment="empty when a host did not say which run, or no run held the GPU",
+    ),
+    Column(
+        "run",
+        Text,
+        primary_key=True,
+        comment="without a workload: the handle of the run, or empty when no run held the GPU",
+    ),
     Column("rung", Text, primary_key=True, comment="gpu_util, gr_engine_active, sm_active or tensor_active"),
     Column("sampled_gpu_ms", BigInteger, nullable=False),
     Column("used_gpu_upms", BigInteger, nullable=False, comment="gpu_ms times parts per million of the rung"),
     schema="telemetry",
 )
 
-__all__ = ["buckets", "samples", "texts", "user_keys"]
+handles = sa.Table(
+    "handles",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("handle", Text, primary_key=True, comment="job/NUMBER, pod/UID or pod/NAMESPACE/NAME"),
+    Column("workload", Text, primary_key=True),
+    Column("run", Text, primary_key=True),
+    # Serves the search for signs of life: the handles of a run.
+    sa.Index("ix_handles_run", "book", "workload", "run"),
+    schema="telemetry",
+    comment="what hosts call runs; a projection of the journal",
+)
+
+__all__ = ["buckets", "handles", "samples", "texts", "user_keys"]

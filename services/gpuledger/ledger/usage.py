@@ -257,7 +257,7 @@ def _used(reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar) -> 
     as_of_sql, as_of_values = queries.in_force(reader, query.as_of)
     sql = f"""
         SELECT {key} AS key, sum(b.sampled_gpu_ms)::bigint, sum(b.used_gpu_upms)::numeric
-        FROM telemetry.buckets AS b
+        FROM telemetry.run_buckets AS b
         JOIN LATERAL (SELECT s.* FROM ledger.segments AS s
                       WHERE s.book = b.book AND s.workload = b.workload AND s.run = b.run AND {as_of_sql}
                         AND s.from_at < b.bucket_at + interval '5 minutes'

@@ -13,11 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from gpuledger.events.envelope import Event
+from gpuledger.kernel import handles
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.blocks import begun, blocks, opened
 from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import read_lines
-from gpuledger.sources.owners import pod_run, slurm_run
 from gpuledger.sources.pieces import Facts, Interpreter, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.readings import Device, Readings, measured
@@ -165,7 +165,7 @@ def _key(labels: Mapping[str, str]) -> str:
 
 def _device(uuid: str, series: _Series, oddities: list[Odd]) -> Device:
     labels = series[0].labels
-    device = Device(uuid=uuid, pci=labels.get("pci_bus_id"), run=_run(series))
+    device = Device(uuid=uuid, pci=labels.get("pci_bus_id"), handle=_handle(series))
     if profile := labels.get("GPU_I_PROFILE"):
         device.gpus_milli = slice_milli(profile, labels.get("modelName", ""))
     seen: set[str] = set()
@@ -209,13 +209,21 @@ def _take(device: Device, metric: str, value: float, oddities: list[Odd]) -> Non
         oddities.append(("xid-without-time", message))
 
 
-def _run(series: _Series) -> str | None:
-    for sample in series:
-        labels = sample.labels
-        if job := labels.get("hpc_job"):
-            return slurm_run(job)
-        if pod := labels.get("pod") or labels.get("exported_pod"):
-            return pod_run(labels.get("namespace") or labels.get("exported_namespace") or "", pod)
+def _handle(series: _Series) -> str | None:
+    """Return what the labels call the run that holds a device; None when runs share it: no sample is of one of them."""
+    found = {handle for sample in series if (handle := _handle_of(sample.labels)) is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _handle_of(labels: Mapping[str, str]) -> str | None:
+    if job := labels.get("hpc_job"):
+        return handles.slurm_job(job)
+    if uid := labels.get("pod_uid"):
+        return handles.pod_uid(uid)
+    # A Prometheus that scraped the exporter has put the exporter's own pod into the plain names.
+    for prefix in ("exported_", ""):
+        if pod := labels.get(f"{prefix}pod"):
+            return handles.pod_name(labels.get(f"{prefix}namespace", ""), pod)
     return None
 
 

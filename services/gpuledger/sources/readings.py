@@ -36,7 +36,7 @@ class Device:
     Args:
         uuid: The device, or a slice of it as ``uuid/instance``.
         pci: Where it sits.
-        run: ``workload/run`` of the run that holds it.
+        handle: What the host calls the run that holds it.
         rungs: Percent by rung of the utilisation ladder.
         memory_mib: Memory in use.
         power_w: Power.
@@ -48,7 +48,7 @@ class Device:
 
     uuid: str
     pci: str | None = None
-    run: str | None = None
+    handle: str | None = None
     rungs: dict[str, Decimal] = field(default_factory=dict)
     memory_mib: Decimal | None = None
     power_w: Decimal | None = None
@@ -152,7 +152,7 @@ class Readings:
                 energy_mj = Decimal(device.energy_mj - before)
         return GpuSample(
             uuid=device.uuid,
-            run=device.run,
+            handle=device.handle,
             memory_mib=device.memory_mib,
             power_w=device.power_w,
             energy_mj=energy_mj,

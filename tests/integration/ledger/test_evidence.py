@@ -75,6 +75,23 @@ def test_a_sample_older_than_what_was_looked_at_is_found_for_those_that_are_lost
     assert found(ledger, since_s=NOW - HOUR) == {"w1/r1": 3 * HOUR}
 
 
+def test_samples_of_a_handle_are_signs_of_life_of_the_run_that_it_stands_for(ledger: Ledger) -> None:
+    for job, limit_s in ((7, 5 * HOUR), (8, None)):
+        name, run = f"{job}-{START}", str(START)
+        asked, given = submitted(name, time_limit_s=limit_s), started(name, run, hosts=[f"h{job}"])
+        ledger.append(told(START, asked, source="slurm/alpha"), told(START, given, source="slurm/alpha"))
+        sampled(ledger, START, START + 3 * HOUR, gpus=f"g{job}", handle=f"job/{job}")
+        sampled(
+            ledger, START - 9 * HOUR, START - 8 * HOUR, gpus=f"g{job}", handle=f"job/{job}"
+        )  # of another job
+    assert found(ledger) == {f"7-{START}/{START}": 3 * HOUR}
+    sampled(ledger, START + 3 * HOUR, NOW, None, gpus="g8")
+    assert found(ledger) == {f"{job}-{START}/{START}": 3 * HOUR for job in (7, 8)}
+    ledger.append(*search(ledger))
+    sampled(ledger, START + 3 * HOUR, START + 4 * HOUR, gpus="g7", handle="job/7")
+    assert found(ledger) == {f"7-{START}/{START}": 4 * HOUR}
+
+
 def test_a_fact_of_the_run_itself_is_a_sign_of_life(ledger: Ledger) -> None:
     begin(ledger, limit_s=5 * HOUR)
     ledger.append(told(START + 4 * HOUR, workload.Checkpointed(cluster=CLUSTER, workload="w1", run="r1")))

@@ -92,7 +92,7 @@ class Database:
         tables = ["segments", "waits", "hosts", "shares", "accounts", "organisation", "balances", "books"]
         ledger = ", ".join(f"ledger.{name}" for name in tables)
         warehouse = ", ".join(f"warehouse.{name}" for name in (*TABLES, "watermark"))
-        self.execute(f"TRUNCATE {ledger}, telemetry.buckets, {warehouse}")
+        self.execute(f"TRUNCATE {ledger}, telemetry.buckets, telemetry.handles, {warehouse}")
 
     def put(self, facts: Facts) -> None:
         book = facts.cluster

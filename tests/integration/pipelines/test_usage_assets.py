@@ -42,13 +42,19 @@ def test_used_is_what_the_samples_say_to_the_nearest_unit(database: Database) ->
     )
     database.put(facts)
     database.book(facts, "2024-03")
-    rows = [("w0", 0, 300_000, 1_500_000), ("w0", 300, 300_000, 1_000_001), ("w1", 600, 300_000, 500_000)]
+    # Of the third the host knew a handle of the run alone.
+    database.execute("INSERT INTO telemetry.handles VALUES ('c', 'job/7', 'w1', 'r1')")
+    rows = [
+        ("w0", "r1", 0, 300_000, 1_500_000),
+        ("w0", "r1", 300, 300_000, 1_000_001),
+        ("", "job/7", 600, 300_000, 500_000),
+    ]
     database.execute(
         "INSERT INTO telemetry.buckets (book, bucket_at, gpu, workload, run, rung, sampled_gpu_ms, used_gpu_upms)"
-        " VALUES ('c', to_timestamp(:at), 'g', :w, 'r1', :rung, :sampled, :used)",
+        " VALUES ('c', to_timestamp(:at), 'g', :w, :run, :rung, :sampled, :used)",
         [
-            {"at": NOON_S + offset, "w": w, "rung": rung, "sampled": sampled, "used": used}
-            for w, offset, sampled, used in rows
+            {"at": NOON_S + offset, "w": w, "run": run, "rung": rung, "sampled": sampled, "used": used}
+            for w, run, offset, sampled, used in rows
             for rung in ("gpu_util", "sm_active")
         ],
     )

@@ -21,39 +21,39 @@ def proc(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("pids", "run"),
+    ("pids", "handle"),
     [
-        ([1], "4711/1"),
-        ([2], "4712/1"),
-        ([1, 4], "4711/1"),
-        ([3, 1], "4711/1"),
+        ([1], "job/4711"),
+        ([2], "job/4712"),
+        ([1, 4], "job/4711"),
+        ([3, 1], "job/4711"),
         ([3], None),
         ([], None),
         ([999], None),
     ],
 )
-def test_the_cgroup_of_a_process_names_its_job(proc: Path, pids: list[int], run: str | None) -> None:
+def test_the_cgroup_of_a_process_names_its_job(proc: Path, pids: list[int], handle: str | None) -> None:
     owners = Slurm(proc=proc)
     owners.look()
-    assert owners.run(GPU_1, pids) == run
+    assert owners.handle(GPU_1, pids) == handle
 
 
 def test_a_device_that_two_jobs_share_belongs_to_neither(proc: Path) -> None:
-    assert Slurm(proc=proc).run(GPU_1, [1, 2]) is None
+    assert Slurm(proc=proc).handle(GPU_1, [1, 2]) is None
 
 
 def test_the_map_of_the_prolog_shows_jobs_without_processes(proc: Path, tmp_path: Path) -> None:
     folder = tmp_path / "map"
     owners = Slurm(folder, proc)
     owners.look()
-    assert owners.run(GPU_1, [2]) == "4712/1"
+    assert owners.handle(GPU_1, [2]) == "job/4712"
     folder.mkdir()
     (folder / "0").write_text("17\n")
     (folder / "GPU-2").write_text("18")
     (folder / "2").write_text("")
-    assert owners.run(GPU_1, []) is None
+    assert owners.handle(GPU_1, []) is None
     owners.look()
-    assert [owners.run(device, []) for device in (GPU_1, GPU_2)] == ["17/1", "18/1"]
+    assert [owners.handle(device, []) for device in (GPU_1, GPU_2)] == ["job/17", "job/18"]
 
 
 @pytest.mark.parametrize("ids", ['{"-1":["GPU-1"]}', '["GPU-1"]'])
@@ -61,14 +61,14 @@ def test_the_kubelet_remembers_which_pod_was_given_a_device(tmp_path: Path, ids:
     path = tmp_path / "kubelet_internal_checkpoint"
     owners = Kubelet(path)
     owners.look()
-    assert owners.run(GPU_1, []) is None
+    assert owners.handle(GPU_1, []) is None
     entries = ",".join(
         f'{{"PodUID":"6f1c","ContainerName":"m","ResourceName":"{resource}","DeviceIDs":{devices}}}'
         for resource, devices in (("nvidia.com/gpu", ids), ("example.com/nic", '["GPU-2"]'))
     )
     path.write_text(f'{{"Data":{{"PodDeviceEntries":[{entries}],"RegisteredDevices":{{}}}},"Checksum":1}}')
     owners.look()
-    assert [owners.run(device, [1]) for device in (GPU_1, GPU_2)] == ["6f1c/1", None]
+    assert [owners.handle(device, [1]) for device in (GPU_1, GPU_2)] == ["pod/6f1c", None]
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"Data":{}}', '{"Data":{"PodDeviceEntries":null}}', '{"Data":7}'])
@@ -77,9 +77,9 @@ def test_a_checkpoint_that_says_nothing_names_nobody(tmp_path: Path, text: str) 
     path.write_text(text)
     owners = Kubelet(path)
     owners.look()
-    assert owners.run(GPU_1, []) is None
+    assert owners.handle(GPU_1, []) is None
 
 
 def test_without_a_scheduler_nobody_holds_anything() -> None:
     Nobody().look()
-    assert Nobody().run(GPU_1, [1]) is None
+    assert Nobody().handle(GPU_1, [1]) is None

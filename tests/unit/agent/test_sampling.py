@@ -14,8 +14,10 @@ from gpuledger.events.telemetry import XidSeen
 Owned = dict[Device, tuple[Snapshot, str | None]]
 
 
-def said(util: int | None = 50, *, run: str | None = None, **keys: int | None) -> tuple[Snapshot, str | None]:
-    return Snapshot(gpu_util=util, **keys), run
+def said(
+    util: int | None = 50, *, handle: str | None = None, **keys: int | None
+) -> tuple[Snapshot, str | None]:
+    return Snapshot(gpu_util=util, **keys), handle
 
 
 def fed(sampling: Sampling, *steps: tuple[int, Owned]) -> list[Measured]:
@@ -60,16 +62,16 @@ def test_a_counter_that_began_anew_leaves_the_energy_unknown() -> None:
 def test_a_device_changes_hands_between_messages() -> None:
     found = fed(
         Sampling(60, 15),
-        (600, {GPU_1: said(run="a/1"), GPU_2: said()}),
-        (605, {GPU_1: said(run="a/1"), GPU_2: said()}),
-        (610, {GPU_1: said(run="b/1"), GPU_2: said()}),
-        (615, {GPU_1: said(run="b/1")}),
-        (620, {GPU_1: said(run="b/1")}),
+        (600, {GPU_1: said(handle="job/1"), GPU_2: said()}),
+        (605, {GPU_1: said(handle="job/1"), GPU_2: said()}),
+        (610, {GPU_1: said(handle="job/2"), GPU_2: said()}),
+        (615, {GPU_1: said(handle="job/2")}),
+        (620, {GPU_1: said(handle="job/2")}),
     )
     assert spans(found) == [(600, 610), (610, 615)]
-    assert [[(gpu.uuid, gpu.run) for gpu in measured.gpus] for measured in found] == [
-        [("GPU-1", "a/1"), ("GPU-2", None)],
-        [("GPU-1", "b/1"), ("GPU-2", None)],
+    assert [[(gpu.uuid, gpu.handle) for gpu in measured.gpus] for measured in found] == [
+        [("GPU-1", "job/1"), ("GPU-2", None)],
+        [("GPU-1", "job/2"), ("GPU-2", None)],
     ]
 
 
@@ -102,13 +104,15 @@ def test_an_error_goes_with_the_next_message_of_its_device() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["a/1", "b/1", None]), st.booleans()), max_size=60)
+    st.lists(
+        st.tuples(st.integers(0, 30), st.sampled_from(["job/1", "job/2", None]), st.booleans()), max_size=60
+    )
 )
 def test_messages_of_a_clock_that_runs_never_overlap(steps: list[tuple[int, str | None, bool]]) -> None:
     sampling, at_s, found = Sampling(60, 15), 1000, []
     for step_s, run, has_second in steps:
         at_s += step_s
-        owned = {GPU_1: said(run=run)} | ({GPU_2: said()} if has_second else {})
+        owned = {GPU_1: said(handle=run)} | ({GPU_2: said()} if has_second else {})
         found += [sampling.add(at_s, owned)]
     found += [sampling.finish()]
     told = [measured for measured in found if measured is not None]

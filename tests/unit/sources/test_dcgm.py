@@ -34,14 +34,14 @@ def test_a_scrape_is_one_message_of_a_host(tmp_path: Path, scrape: bytes) -> Non
     assert (event.id, event.source) == ("n17/1796040000", "dcgm/dcgm")
     assert (event.data.host, event.data.interval_s, event.at_s) == ("n17", 1, 1_796_039_999)
     first, second, small, large = gpus(item)
-    assert (first.uuid, first.run) == ("GPU-0a", "4711/1")
+    assert (first.uuid, first.handle) == ("GPU-0a", "job/4711")
     assert (first.gpu_util, first.gr_engine_active, first.tensor_active) == (
         97,
         Decimal("91.3"),
         Decimal("40.1"),
     )
     assert (first.memory_mib, first.power_w) == (71_234, Decimal("655.125"))
-    assert second.run == "vision/train-0/1"
+    assert second.handle == "pod/vision/train-0"
     assert (small.uuid, small.gpus_milli, small.gr_engine_active) == ("GPU-2c/7", 142, 50)
     assert (large.uuid, large.gpus_milli) == ("GPU-2c/2", 428)
 
