@@ -68,7 +68,7 @@ _KINDS = "train debug interactive inference"
 """Kinds of work (DESIGN section 6)."""
 
 _HARDWARE = re.compile(r"xid[0-9]{1,4}(repeated)?|remap(failed|pending)|unhealthy|healthy")
-_TOKEN = re.compile(r"[-_]*[A-Za-z0-9][A-Za-z0-9_-]*")
+_TOKEN = re.compile(r"[-_]*[^\W_][\w-]*")
 _PLAIN = re.compile(r"[-_\s,;/+]*")
 _EXIT = re.compile(r"-?[0-9]{1,10}([:.]-?[0-9]{1,10})?")
 
@@ -80,20 +80,13 @@ def words_of(reason: str) -> list[str]:
 
 @lru_cache(4096)
 def known_words(reason: str) -> str:
-    """Return a reason as it is if it holds known words only; otherwise those, and ``(aside)`` for what is between."""
-    if reason == ASIDE:
+    """Return a reason as it is if it holds known words only; otherwise those, and ``(aside)`` in place of others."""
+    tokens = _TOKEN.findall(reason)
+    if reason == ASIDE or (
+        all(map(_is_known, map(_bare, tokens))) and _PLAIN.fullmatch(_TOKEN.sub("", reason))
+    ):
         return reason
-    kept: list[str] = []
-    end = 0
-    for token in _TOKEN.finditer(reason):
-        if not _PLAIN.fullmatch(reason, end, token.start()):
-            kept.append(ASIDE)
-        kept.append(token[0] if _is_known(_bare(token[0])) else ASIDE)
-        end = token.end()
-    if not _PLAIN.fullmatch(reason, end):
-        kept.append(ASIDE)
-    if ASIDE not in kept:
-        return reason
+    kept = [token if _is_known(_bare(token)) else ASIDE for token in tokens]
     return " ".join(word for n, word in enumerate(kept) if word != ASIDE or kept[n - 1 : n] != [ASIDE])
 
 
