@@ -166,7 +166,7 @@ class Intake:
 
     def _ensure_people(self, events: Sequence[Event], guard: Guard | None) -> None:
         """Give people a key on first sight, before books that meet the same new person could wait for each other."""
-        fresh = {name for event in events for name in people_of(event.data)} - self._people
+        fresh = people_of(events) - self._people
         if fresh:
             with booking(self.engine) as writer:
                 keys_of(writer, fresh)
