@@ -66,6 +66,13 @@ def write_head(writer: Writer, head: BookHead) -> None:
     )
 
 
+def note_collisions(writer: Writer, book: str, given_up: int) -> None:
+    """Count the attempts at a transaction on a book that the database gave up before this one."""
+    driver(writer).execute(
+        "UPDATE ledger.books SET collisions = collisions + %s WHERE book = %s", (given_up, book)
+    )
+
+
 def known_identities(
     connection: Reader | Writer, book: str, ids: Sequence[str]
 ) -> set[tuple[str, str, bytes]]:
