@@ -27,6 +27,7 @@ MetricName = Literal[
     "gpuledger_book_head_timestamp_seconds",
     "gpuledger_book_head_age_seconds",
     "gpuledger_book_writers_waiting",
+    "gpuledger_book_collisions",
     "gpuledger_dead_letters",
     "gpuledger_stream_position",
     "gpuledger_stream_records",
@@ -50,6 +51,8 @@ _HELP: dict[MetricName, str] = {
     "gpuledger_book_head_timestamp_seconds": "When a book's newest row was recorded, as Unix time.",
     "gpuledger_book_head_age_seconds": "Seconds since a book's newest row was recorded.",
     "gpuledger_book_writers_waiting": "Transactions that wait for a book's lock.",
+    "gpuledger_book_collisions": "Transactions on a book that the database gave up for the sake of others, and that"
+    " were made again.",
     "gpuledger_dead_letters": "Dead letters that wait for a person.",
     "gpuledger_stream_position": "Next record of a partition that a consumer is to book.",
     "gpuledger_stream_records": "Records of a partition that a consumer has booked; its rate is the throughput.",
@@ -119,15 +122,19 @@ class BookCollector(Collector):
         queues = GaugeMetricFamily(
             "gpuledger_book_writers_waiting", help_of("gpuledger_book_writers_waiting"), labels=["book"]
         )
+        collisions = CounterMetricFamily(
+            "gpuledger_book_collisions", help_of("gpuledger_book_collisions"), labels=["book"]
+        )
         now = self._context.clock.now()
         for status in books:
+            collisions.add_metric([status.book], status.collisions)
             queues.add_metric([status.book], waiting[status.book])
             rows.add_metric([status.book], status.rows)
             heads.add_metric([status.book], status.last_recorded_at.timestamp())
             ages.add_metric([status.book], (now - status.last_recorded_at).total_seconds())
         letters = GaugeMetricFamily("gpuledger_dead_letters", help_of("gpuledger_dead_letters"))
         letters.add_metric([], dead)
-        return [rows, heads, ages, queues, letters, *_backlog(streams, now)]
+        return [rows, heads, ages, queues, collisions, letters, *_backlog(streams, now)]
 
 
 def _backlog(streams: Iterable[queries.StreamStatus], now: dt.datetime) -> list[Metric]:

@@ -9,10 +9,17 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
-from gpuledger.kernel.errors import Unavailable
+from gpuledger.kernel.errors import Collided, Unavailable
 
 WRITER_ROLE = "gpuledger_writer"
 """May INSERT and SELECT in the journal and postings, and maintain the projections."""
+
+_COLLISIONS = (
+    psycopg.errors.SerializationFailure,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.LockNotAvailable,
+)
+"""What PostgreSQL says to one of several transactions that could not all go on."""
 
 Reader = NewType("Reader", sa.Connection)
 """A connection inside a REPEATABLE READ, READ ONLY transaction: one snapshot."""
@@ -45,6 +52,7 @@ def writing(engine: sa.Engine) -> Iterator[Writer]:
     """Open one transaction as the writer role; it commits when the block ends without an error.
 
     Raises:
+        Collided: When the database gave it up for the sake of another.
         Unavailable: When the database cannot be reached.
     """
     with _connected(engine) as connection, connection.begin():
@@ -64,7 +72,9 @@ def _connected(engine: sa.Engine) -> Iterator[sa.Connection]:
         psycopg.OperationalError,
         psycopg.errors.IdleInTransactionSessionTimeout,
     ) as error:
-        raise Unavailable(
-            f"the database cannot be used now: {getattr(error, 'orig', error)}",
+        cause = getattr(error, "orig", error)
+        kind = Collided if isinstance(cause, _COLLISIONS) else Unavailable
+        raise kind(
+            f"the database cannot be used now: {cause}",
             hint="check GPULEDGER_DATABASE_URL and that PostgreSQL runs, then try again",
         ) from error

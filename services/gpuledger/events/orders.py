@@ -1,6 +1,9 @@
 """What somebody orders, and says so in ``by`` and ``reason``: the facts that can name who ordered them."""
 
+from typing import TypeGuard, get_args
+
 from gpuledger.events import budget, closing, incident
+from gpuledger.events.registry import Fact
 
 Order = (
     budget.AccountCreated
@@ -15,3 +18,10 @@ Order = (
     | incident.CreditReversed
 )
 """Journalled with a token in place of the person, and what the person typed kept aside."""
+
+_ORDERS: frozenset[type[Fact]] = frozenset(get_args(Order))
+
+
+def is_order(fact: Fact) -> TypeGuard[Order]:
+    """Tell whether a fact is an order. Every event is asked, and a union answers ten times as slowly."""
+    return type(fact) in _ORDERS

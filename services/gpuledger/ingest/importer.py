@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events.envelope import Event, book_of, key_of
-from gpuledger.events.orders import Order
+from gpuledger.events.orders import is_order
 from gpuledger.events.telemetry import Sampled
 from gpuledger.ingest import telemetry
 from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter, put
@@ -59,7 +59,7 @@ def topic_of(event: Event) -> Topic:
     """Return the topic that an event belongs on."""
     if isinstance(event.data, Sampled):
         return TELEMETRY
-    return BUDGET_EVENTS if isinstance(event.data, Order) else SCHEDULER_EVENTS
+    return BUDGET_EVENTS if is_order(event.data) else SCHEDULER_EVENTS
 
 
 class Sink(Protocol):

@@ -1,11 +1,12 @@
 """Events of any book -> the ledger and the telemetry store, one transaction per book."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
+import stamina
 
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events import budget
@@ -17,12 +18,15 @@ from gpuledger.ingest import telemetry
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
+from gpuledger.kernel.errors import Collided
 from gpuledger.ledger import queries, remapping, ticking
-from gpuledger.ledger.append import append
+from gpuledger.ledger.append import Appended, append
 from gpuledger.ledger.health_states import state_changes
 from gpuledger.ledger.identity import keys_of, people_of
 from gpuledger.ledger.mapping import Rules
 from gpuledger.ledger.periods import open_periods
+from gpuledger.ledger.store import note_collisions
+from gpuledger.ledger.ticking import Ticked
 
 ACCOUNT_SOURCE = "gpuledger/accounts"
 
@@ -30,24 +34,48 @@ STANDSTILL_S = 20
 """A worker that does nothing for so long within a transaction is taken for paused. Others wait up to a minute."""
 
 
+ATTEMPTS = 5
+"""How often a transaction is made in all that the database gives up for the sake of others."""
+
+PATIENCE_S = 150
+"""After so long none is made again: a lock that did not come within a minute is waited for twice more."""
+
+# Wherever structlog happens to be installed stamina would tell of each attempt on stdout, which belongs to the answer.
+stamina.instrumentation.set_on_retry_hooks(())
+
+Result = TypeVar("Result")
+
+
 class Guard(Protocol):
-    """Called inside each transaction, to check a claim and to move positions with the last one."""
+    """Called inside each transaction, to check a claim and to move positions with the last one.
+
+    A transaction that is made again calls it again; what the first call wrote was undone.
+    """
 
     def __call__(self, writer: Writer, *, last: bool) -> None:
         """Check; and when this is the batch's last transaction, write what belongs to the whole batch."""
         ...
 
 
-@contextmanager
-def booking(engine: sa.Engine) -> Iterator[Writer]:
-    """Open a transaction that a paused process cannot hold for long, with the book's lock in it.
+def booked(engine: sa.Engine, book: str, work: Callable[[Writer], Result]) -> Result:
+    """Do work on a book in a transaction that a paused process cannot hold for long; return what it returns.
+
+    The work is done anew, from its beginning, when the database gives the transaction up for the sake of another: it
+    must leave no trace but in the database. How often that happened stands with the book.
 
     Raises:
-        Unavailable: When the database cannot be reached, or ended a transaction that stood still.
+        Unavailable: When the database cannot be reached, ended a transaction that stood still, or gave each attempt up.
     """
-    with writing(engine) as writer:
-        writer.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{STANDSTILL_S}s'")
-        yield writer
+    for attempt in stamina.retry_context(
+        on=Collided, attempts=ATTEMPTS, timeout=PATIENCE_S, wait_initial=0.05, wait_max=2.0, wait_jitter=0.5
+    ):
+        with attempt, writing(engine) as writer:
+            writer.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{STANDSTILL_S}s'")
+            result = work(writer)
+            if attempt.num > 1:
+                note_collisions(writer, book, attempt.num - 1)
+            return result
+    raise AssertionError("retry_context returns or raises")  # pragma: no cover
 
 
 @dataclass(slots=True)
@@ -95,25 +123,38 @@ class Intake:
         self._ensure_accounts(told, guard)
         self._ensure_people(told, guard)
         work, led_to = list(batches.items()), set[str]()
-        for index, ((book, is_telemetry), batch) in enumerate(work):
-            with booking(self.engine) as writer:
-                if is_telemetry:
-                    fresh = telemetry.count(writer, book, batch)
-                    taken.accepted.update(fresh)
-                    taken.repeated += len(batch) - len(fresh)
-                else:
-                    appended = append(writer, book, batch, clock=self.clock, calendar=self._calendar(writer))
-                    taken.accepted.update(appended.accepted)
-                    taken.repeated += appended.repeated
-                    led_to |= appended.accounts
-                    self._conclude(writer, book, batch)
-                if guard is not None:
-                    guard(writer, last=index == len(work) - 1)
+        for number, ((book, is_telemetry), batch) in enumerate(work, 1):
+            book_batch = partial(self._count if is_telemetry else self._append, book=book, batch=batch)
+            appended = self._booked(book, book_batch, guard, last=number == len(work))
+            taken.accepted.update(appended.accepted)
+            taken.repeated += appended.repeated
+            led_to |= appended.accounts
         self.ensure_accounts(led_to)
         if not work and guard is not None:
-            with booking(self.engine) as writer:
-                guard(writer, last=True)
+            self._booked(ORG_BOOK, lambda _: None, guard, last=True)
         return taken
+
+    def _booked(
+        self, book: str, work: Callable[[Writer], Result], guard: Guard | None, *, last: bool = False
+    ) -> Result:
+        """Do work in a transaction of its own, the guard's in it."""
+
+        def guarded(writer: Writer) -> Result:
+            result = work(writer)
+            if guard is not None:
+                guard(writer, last=last)
+            return result
+
+        return booked(self.engine, book, guarded)
+
+    def _append(self, writer: Writer, book: str, batch: Sequence[Event]) -> Appended:
+        appended = append(writer, book, batch, clock=self.clock, calendar=self._calendar(writer))
+        self._conclude(writer, book, batch)
+        return appended
+
+    def _count(self, writer: Writer, book: str, batch: Sequence[Event]) -> Appended:
+        fresh = telemetry.count(writer, book, batch)
+        return Appended(accepted=list(fresh), repeated=len(batch) - len(fresh))
 
     def open_periods(self, clusters: Sequence[str], guard: Guard | None = None) -> dict[str, list[str]]:
         """Open the periods that have movements and were not opened; return them by cluster.
@@ -123,10 +164,7 @@ class Intake:
         """
         opened = {}
         for cluster in sorted(set(clusters) - {ORG_BOOK}):
-            with booking(self.engine) as writer:
-                periods = open_periods(writer, cluster, clock=self.clock, calendar=self._calendar(writer))
-                if guard is not None:
-                    guard(writer, last=False)
+            periods = self._booked(cluster, partial(self._open_periods, cluster=cluster), guard)
             if periods:
                 opened[cluster] = periods
         return opened
@@ -146,13 +184,16 @@ class Intake:
             running = {*clusters, *queries.ticks(reader)} - {ORG_BOOK}
         moved = set()
         for cluster in sorted(running):
-            with booking(self.engine) as writer:
-                done = ticking.tick(writer, cluster, at_s, clock=self.clock, calendar=self._calendar(writer))
-                if guard is not None:
-                    guard(writer, last=False)
+            done = self._booked(cluster, partial(self._tick, cluster=cluster, at_s=at_s), guard)
             if not done.repeated:
                 moved.add(cluster)
         return moved
+
+    def _open_periods(self, writer: Writer, cluster: str) -> list[str]:
+        return open_periods(writer, cluster, clock=self.clock, calendar=self._calendar(writer))
+
+    def _tick(self, writer: Writer, cluster: str, at_s: int) -> Ticked:
+        return ticking.tick(writer, cluster, at_s, clock=self.clock, calendar=self._calendar(writer))
 
     def _conclude(self, writer: Writer, book: str, batch: Sequence[Event]) -> None:
         """Journal what a batch means for the health of the hosts that it speaks of."""
@@ -166,12 +207,9 @@ class Intake:
 
     def _ensure_people(self, events: Sequence[Event], guard: Guard | None) -> None:
         """Give people a key on first sight, before books that meet the same new person could wait for each other."""
-        fresh = {name for event in events for name in people_of(event.data)} - self._people
+        fresh = people_of(events) - self._people
         if fresh:
-            with booking(self.engine) as writer:
-                keys_of(writer, fresh)
-                if guard is not None:
-                    guard(writer, last=False)
+            self._booked(ORG_BOOK, partial(keys_of, people=fresh), guard)
             self._people |= fresh
 
     def _ensure_accounts(self, events: Sequence[Event], guard: Guard | None) -> None:
@@ -214,8 +252,5 @@ class Intake:
             )[0]
             for account in fresh
         ]
-        with booking(self.engine) as writer:
-            append(writer, ORG_BOOK, created, clock=self.clock, calendar=self._calendar(writer))
-            if guard is not None:
-                guard(writer, last=False)
+        self._booked(ORG_BOOK, partial(self._append, book=ORG_BOOK, batch=created), guard)
         self._accounts.update(fresh)

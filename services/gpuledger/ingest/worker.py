@@ -200,12 +200,16 @@ class Worker:
         claim, newest = self._claims[partition], records[-1]
         published_at = None if newest.published_ms is None else instant(newest.published_ms // 1000)
 
+        put_aside = 0
+
         def guard(writer: Writer, *, last: bool) -> None:
+            nonlocal put_aside
             offsets.advance(writer, claim, newest.position + 1 if last else None, published_at)
             if last:
-                self.progress.dead_lettered += put(writer, letters, self.intake.clock.now())
+                put_aside = put(writer, letters, self.intake.clock.now())
 
         taken = self.intake.take(events, guard)
+        self.progress.dead_lettered += put_aside
         self._untold |= bool(letters)
         self.progress.records += len(records)
         self.progress.accepted += len(taken.accepted)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gpuledger.kernel.clock import instant, seconds
@@ -17,8 +18,7 @@ _ONE_DAY = dt.timedelta(days=1)
 _PERIOD = re.compile(r"[0-9]{4}-[0-9]{2}")
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """A part of an interval that lies in one day of the organisation's zone."""
 
     day: dt.date
@@ -57,7 +57,7 @@ class Calendar:
 
     def period_of(self, day: dt.date) -> str:
         """Return the key of the month that holds the day, such as ``2017-10``."""
-        return f"{day.year:04d}-{day.month:02d}"
+        return day.isoformat()[:7]
 
     def period_bounds_s(self, period: str) -> tuple[int, int]:
         """Return the half-open interval of a period, in seconds since the epoch.

@@ -8,6 +8,7 @@ GpuledgerError
 ├── Conflict       somebody else was faster: re-read and retry            (exit 75, HTTP 409)
 │   └── Fenced     this worker's epoch is over; it must stop              (exit 75)
 ├── Unavailable    a stream or database cannot be reached: retry later    (exit 75, HTTP 503)
+│   └── Collided   another transaction was in the way: the same again does (exit 75, HTTP 503)
 └── Corrupt        a law of the ledger is broken: stop and page somebody  (exit 1, HTTP 500)
 
 The message says what was wrong and where; ``hint`` says what to do next.
@@ -64,6 +65,10 @@ class Fenced(Conflict):
 
 class Unavailable(GpuledgerError):  # noqa: N818
     """A stream or database cannot be reached now."""
+
+
+class Collided(Unavailable):
+    """The database gave a transaction up for the sake of another; nothing of it was written."""
 
 
 class Corrupt(GpuledgerError):  # noqa: N818

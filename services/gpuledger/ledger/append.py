@@ -72,7 +72,7 @@ class _Workload:
 
     def add(self, fact: Known) -> None:
         self.facts.append(fact)
-        self.closes = self.closes or isinstance(fact.data, CLOSERS)
+        self.closes = self.closes or type(fact.data) in CLOSERS
         self.history = None
 
     def derived(self, rules: Rules) -> History:
@@ -163,8 +163,8 @@ class _Batch:
     def run(self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime) -> BookHead:
         """Seal the events and write everything; return the new head."""
         before = self.head
-        self._load_workloads({f.workload for _, f, _ in events if isinstance(f, workload.WorkloadFact)})
         last = {f.workload: n for n, (_, f, _) in enumerate(events) if isinstance(f, workload.WorkloadFact)}
+        self._load_workloads(last.keys())
         for number, (event, fact, digest) in enumerate(events):
             # The last row that a batch tells of a workload carries what follows: a start whose end is known too
             # is never charged up to the tick and taken back.
@@ -214,18 +214,18 @@ class _Batch:
     def _seal(self, event: Event, fact: Fact, digest: bytes, now: dt.datetime, *, is_last: bool) -> None:
         seq = self.head.last_seq + 1
         row = JournalRow(
-            book=self.book,
-            seq=seq,
-            recorded_at=max(now, self.head.last_recorded_at + _TICK),
-            effective_at=instant(event.at_s),
-            type=event.name,
-            source=event.source,
-            event_id=event.id,
-            digest=digest,
-            workload=getattr(fact, "workload", None),
-            run=getattr(fact, "run", None),
-            body=journal_json(fact).decode(),
-            extra_ref=store_texts(self.writer, event),
+            self.book,
+            seq,
+            max(now, self.head.last_recorded_at + _TICK),
+            instant(event.at_s),
+            event.name,
+            event.source,
+            event.id,
+            digest,
+            getattr(fact, "workload", None),
+            getattr(fact, "run", None),
+            journal_json(fact).decode(),
+            store_texts(self.writer, event),
         )
         postings = self._postings(seq, event, fact, digest, is_last=is_last)
         sealed = row_hash(self.head.head, row, postings)
@@ -304,7 +304,7 @@ class _Batch:
         postings = charges.difference(
             want, state.posted, workload=workload_, reason=reason, booking=self.booking
         )
-        for key in want.keys() | state.posted.keys():
+        for key in want.keys() | state.posted.keys() if state.posted else want:
             amount = want.get(key, 0)
             if key not in state.posted or state.posted[key].amount != amount:
                 state.posted[key] = Posted(amount, seq)

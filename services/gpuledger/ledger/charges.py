@@ -246,28 +246,24 @@ def difference(
 ) -> list[Posting]:
     """Return the postings that turn what stands into what must stand, in a fixed order."""
     postings = []
-    for key in sorted(want.keys() | have.keys()):
+    for key in sorted(want.keys() | have.keys() if have else want):
         posted = have.get(key)
         amount = want.get(key, 0) - (posted.amount if posted else 0)
         if amount == 0:
             continue
+        code, commodity, _, _, run, day = key
         debit, credit = pots(key, booking)
+        corrects = posted.seq if posted and amount < 0 else None
         if amount < 0:
             debit, credit = credit, debit
+            if code == HOLD:
+                code = RELEASE
         postings.append(
             Posting(
-                code=RELEASE if key.code == HOLD and amount < 0 else key.code,
-                commodity=key.commodity,
-                amount=abs(amount),
-                debit=debit,
-                credit=credit,
-                workload=workload,
-                run=key.run or None,
-                day=key.day,
-                reverses_seq=posted.seq if posted and amount < 0 else None,
-                reason=reason if posted else None,
+                code, commodity, abs(amount), debit, credit, workload, run or None, day, corrects,
+                reason if posted else None,
             )
-        )
+        )  # fmt: skip
     return postings
 
 

@@ -67,8 +67,26 @@ class _TextsDumper(Dumper):
         return _pack(*obj)
 
 
+class Texts(list[str]):
+    """A parameter of thousands of texts: the driver's own dumper of lists takes five times as long."""
+
+
+class _ParameterDumper(_TextsDumper):
+    """Long lists of texts, of which no two are alike."""
+
+    def dump(self, obj: list[str]) -> bytes:
+        return _packed(obj)
+
+
+adapters.register_dumper(Texts, _ParameterDumper)
+
+
 @lru_cache(maxsize=4096)
 def _pack(*texts: str) -> bytes:
+    return _packed(texts)
+
+
+def _packed(texts: Sequence[str]) -> bytes:
     """Return a list of texts in PostgreSQL's binary form of arrays."""
     if not texts:
         return struct.pack("!3i", 0, 0, _TEXT_OID)

@@ -9,16 +9,17 @@ since: its digest is taken without the person (docs/decisions/0013).
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from psycopg import Cursor
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import Part, PolicyChanged, Word
 from gpuledger.events.envelope import Event, encode
 from gpuledger.events.mapping import MappingRule
-from gpuledger.events.orders import Order
+from gpuledger.events.orders import Order, is_order
 from gpuledger.events.registry import Fact
 from gpuledger.events.words import ASIDE, apart
 from gpuledger.ledger.copying import driver
@@ -39,15 +40,15 @@ class UserKey(NamedTuple):
 
 def person_of(data: Fact) -> str | None:
     """Return the name of the person a fact speaks of: whose work it is, or who ordered it; None for nobody."""
-    if isinstance(data, Order):
+    if is_order(data):
         return None if data.by in (NOBODY, *_PARTS) else data.by
     user: str | None = getattr(data, "user", None)
     return None if user == NOBODY else user
 
 
-def user_keys(writer: Writer, events: Iterable[Event]) -> dict[str, UserKey]:
+def user_keys(writer: Writer, events: Collection[Event]) -> dict[str, UserKey]:
     """Return the keys of all people named by the events; unknown ones get one."""
-    return keys_of(writer, {name for event in events for name in people_of(event.data)})
+    return keys_of(writer, people_of(events))
 
 
 def keys_of(writer: Writer, people: Iterable[str]) -> dict[str, UserKey]:
@@ -55,23 +56,31 @@ def keys_of(writer: Writer, people: Iterable[str]) -> dict[str, UserKey]:
     names = sorted(set(people))
     if not names:
         return {}
-    connection = driver(writer)
-    fresh = [(name, key, _token(key, name)) for name in names for key in [secrets.token_bytes(32)]]
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO side.user_keys (name, key, token) VALUES (%s, %s, %s) ON CONFLICT (name) DO NOTHING",
-            fresh,
-        )
-        cursor.execute("SELECT name, key, token FROM side.user_keys WHERE name = ANY(%s)", (names,))
-        return {name: UserKey(bytes(key), token) for name, key, token in cursor}
+    with driver(writer).cursor() as cursor:
+        # Held until the commit: nobody is erased between this look and the rows that are written with the key.
+        cursor.execute("LOCK TABLE side.user_keys IN ROW EXCLUSIVE MODE")
+        found = _known_keys(cursor, names)
+        if fresh := [name for name in names if name not in found]:
+            cursor.executemany(
+                "INSERT INTO side.user_keys (name, key, token) VALUES (%s, %s, %s) ON CONFLICT (name) DO NOTHING",
+                [(name, key, _token(key, name)) for name in fresh for key in [secrets.token_bytes(32)]],
+            )
+            found |= _known_keys(cursor, fresh)
+        return found
 
 
-def people_of(data: Fact) -> Iterator[str]:
-    """Yield whom a fact speaks of: its person, and those whom rules name."""
-    if (person := person_of(data)) is not None:
-        yield person
-    if isinstance(data, PolicyChanged):
-        yield from (name for rule in data.rules or () for name in rule.user if name != NOBODY)
+def _known_keys(cursor: "Cursor[Any]", names: Sequence[str]) -> dict[str, UserKey]:
+    cursor.execute("SELECT name, key, token FROM side.user_keys WHERE name = ANY(%s)", (names,))
+    return {name: UserKey(bytes(key), token) for name, key, token in cursor}
+
+
+def people_of(events: Collection[Event]) -> set[str]:
+    """Return whom events speak of: their persons, and those whom rules name."""
+    people = {person_of(event.data) for event in events}
+    for event in events:
+        if type(event.data) is PolicyChanged:
+            people.update(name for rule in event.data.rules or () for name in rule.user if name != NOBODY)
+    return {name for name in people if name is not None}
 
 
 def tokens_of(connection: Reader | Writer, names: Iterable[str]) -> dict[str, str]:
@@ -121,7 +130,7 @@ def pseudonymous(event: Event, keys: Mapping[str, UserKey]) -> tuple[Fact, bytes
     it is the same for ever.
     """
     data, name = event.data, person_of(event.data)
-    if isinstance(data, Order):
+    if is_order(data):
         bare = impersonal(data)
         if bare == data:
             return data, event.digest
@@ -139,7 +148,7 @@ def pseudonymous(event: Event, keys: Mapping[str, UserKey]) -> tuple[Fact, bytes
 
 def impersonal(data: Fact) -> Fact:
     """Return an order without the people whom it names and without words of theirs; any other fact as it is."""
-    if not isinstance(data, Order):
+    if not is_order(data):
         return data
     by = data.by if person_of(data) is None else NOBODY
     bare = msgspec.structs.replace(data, by=by, reason=data.reason if _typed(data) is None else ASIDE)
@@ -156,7 +165,7 @@ def store_texts(writer: Writer, event: Event) -> bytes | None:
     that no program gives.
     """
     texts = event.extra | apart(event.data)[1]
-    if isinstance(event.data, Order) and (reason := _typed(event.data)) is not None:
+    if is_order(event.data) and (reason := _typed(event.data)) is not None:
         texts["reason"] = reason
     return put_aside(writer, texts) if texts else None
 

@@ -6,7 +6,7 @@ Segments, waits, holds and hosts keep their versions: a row is in force from ``s
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -21,6 +21,8 @@ from gpuledger.ledger.segments import History, Segment, Wait
 
 Item = Segment | Wait | Hold
 """What follows from the facts of a workload and is kept in versions."""
+
+Told = TypeVar("Told", Segment, Wait)
 
 SEGMENT_COLUMNS = (
     "workload", "run", "from_at", "to_at", "account", "class", "user_token", "gpus_milli", "gpu_model", "hosts",
@@ -53,23 +55,21 @@ def write_histories(writer: Writer, book: str, histories: Sequence[tuple[int, bo
         book: The book.
         histories: (newest sequence, were there rows before, workload, what follows from its facts).
     """
-    before = {workload: seq for seq, known_before, workload, _ in histories if known_before}
-    wanted: set[Item] = set()
-    for *_, history in histories:
-        wanted.update(history.segments, history.waits, history.holds)
     kept: set[Item] = set()
-    if before:
+    if before := {workload: seq for seq, known_before, workload, _ in histories if known_before}:
+        wanted: set[Item] = set()
+        for *_, history in histories:
+            wanted.update(history.segments, history.waits, history.holds)
         kept |= _supersede(writer, book, "segments", before, _segments_of, wanted)
         kept |= _supersede(writer, book, "waits", before, _waits_of, wanted)
-    if admitted := {w: seq for seq, known, w, history in histories if known and history.is_admitted}:
-        kept |= _supersede(writer, book, "holds", admitted, _holds_of, wanted)
+        if admitted := {w: seq for seq, known, w, history in histories if known and history.is_admitted}:
+            kept |= _supersede(writer, book, "holds", admitted, _holds_of, wanted)
     new_segments: list[tuple[object, ...]] = []
     new_waits: list[tuple[object, ...]] = []
     new_holds: list[tuple[object, ...]] = []
     for seq, _, _, history in histories:
-        segments, waits = set(history.segments) - kept, set(history.waits) - kept
-        new_segments += [(book, seq, *segment_row(s)) for s in sorted(segments, key=_order)]
-        new_waits += [(book, seq, *wait_row(w)) for w in sorted(waits, key=_order)]
+        new_segments += [(book, seq, *segment_row(s)) for s in _fresh(history.segments, kept)]
+        new_waits += [(book, seq, *wait_row(w)) for w in _fresh(history.waits, kept)]
         new_holds += [(book, seq, *hold_row(h)) for h in history.holds if h not in kept]
     if new_segments:
         copy_rows(writer, "ledger.segments", ("book", "since_seq", *SEGMENT_COLUMNS), new_segments)
@@ -77,6 +77,13 @@ def write_histories(writer: Writer, book: str, histories: Sequence[tuple[int, bo
         copy_rows(writer, "ledger.waits", ("book", "since_seq", *WAIT_COLUMNS), new_waits)
     if new_holds:
         copy_rows(writer, "ledger.holds", ("book", "since_seq", *HOLD_COLUMNS), new_holds)
+
+
+def _fresh(items: Sequence[Told], kept: Collection[Item]) -> Sequence[Told]:
+    """Return what is not in force yet, each once, in the order of time."""
+    if len(items) <= 1:
+        return [item for item in items if item not in kept]
+    return sorted({item for item in items if item not in kept}, key=_order)
 
 
 def _order(item: Segment | Wait) -> tuple[str, int, str]:

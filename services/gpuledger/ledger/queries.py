@@ -19,12 +19,17 @@ from gpuledger.ledger.rates import RATE_CARD, Rates, Version
 
 
 class BookStatus(NamedTuple):
-    """Where a book stands."""
+    """Where a book stands.
+
+    Args:
+        collisions: Transactions that the database gave up for the sake of others, and that were made again.
+    """
 
     book: str
     rows: int
     head: str
     last_recorded_at: dt.datetime
+    collisions: int = 0
 
 
 def clusters(reader: Reader | Writer) -> list[str]:
@@ -36,7 +41,7 @@ def clusters(reader: Reader | Writer) -> list[str]:
 def book_heads(reader: Reader) -> list[BookStatus]:
     """Return every book with its number of rows and its head, sorted by name."""
     rows = driver(reader).execute(
-        "SELECT book, last_seq, encode(head, 'hex'), last_recorded_at FROM ledger.books ORDER BY book"
+        "SELECT book, last_seq, encode(head, 'hex'), last_recorded_at, collisions FROM ledger.books ORDER BY book"
     )
     return [BookStatus(*row) for row in rows]
 

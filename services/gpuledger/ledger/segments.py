@@ -5,7 +5,7 @@ interval in which the workload was eligible to run and did not. Both follow from
 the start that counts, the stop that counts, and the changes between them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -114,20 +114,23 @@ class _Claims(msgspec.Struct, frozen=True):
 
     def add(self, fact: Known) -> bool:
         """Take in a fact; return whether it says anything about the run."""
-        data = fact.data
-        if isinstance(data, events.Started):
-            self.started.append(fact)
-        elif isinstance(data, STOPS):
-            self.stops.append(fact)
-        elif isinstance(data, events.Resized | events.ClassChanged):
-            self.changes.append(fact)
-        elif isinstance(data, events.Checkpointed):
-            self.checkpoints.append(fact)
-        elif isinstance(data, CreditGranted | CreditReversed):
-            self.credits.append(fact)
-        else:
+        kind = _KIND_OF.get(type(fact.data))
+        if kind is None:
             return False
+        getattr(self, kind).append(fact)
         return True
+
+
+_KIND_OF: Mapping[type, str] = {
+    events.Started: "started",
+    **dict.fromkeys(STOPS, "stops"),
+    events.Resized: "changes",
+    events.ClassChanged: "changes",
+    events.Checkpointed: "checkpoints",
+    CreditGranted: "credits",
+    CreditReversed: "credits",
+}
+"""Where a fact about a run is kept among its claims; others say nothing of it that is held or charged."""
 
 
 def derive(facts: Iterable[Known], rules: Rules = AS_GIVEN) -> History:

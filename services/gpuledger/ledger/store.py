@@ -11,8 +11,8 @@ from gpuledger.events.envelope import decode_data
 from gpuledger.kernel.clock import EPOCH, seconds
 from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger.chain import GENESIS, JournalRow
-from gpuledger.ledger.charges import HOLD, RELEASE, Key, Posted, Posting
-from gpuledger.ledger.copying import copy_rows, driver
+from gpuledger.ledger.charges import HOLD, RELEASE, Key, Posted, Posting, Pot
+from gpuledger.ledger.copying import Texts, copy_rows, driver
 from gpuledger.ledger.facts import Known
 
 JOURNAL_COLUMNS = (*JournalRow._fields, "row_hash")
@@ -66,13 +66,20 @@ def write_head(writer: Writer, head: BookHead) -> None:
     )
 
 
+def note_collisions(writer: Writer, book: str, given_up: int) -> None:
+    """Count the attempts at a transaction on a book that the database gave up before this one."""
+    driver(writer).execute(
+        "UPDATE ledger.books SET collisions = collisions + %s WHERE book = %s", (given_up, book)
+    )
+
+
 def known_identities(
     connection: Reader | Writer, book: str, ids: Sequence[str]
 ) -> set[tuple[str, str, bytes]]:
     """Return (id, source, digest) of the journal's rows that carry one of the ids."""
     rows = driver(connection).execute(
         "SELECT event_id, source, digest FROM ledger.identities WHERE book = %s AND event_id = ANY(%s)",
-        (book, list(ids)),
+        (book, Texts(ids)),
     )
     return {(event_id, source, bytes(digest)) for event_id, source, digest in rows}
 
@@ -84,7 +91,7 @@ def facts_of(connection: Reader | Writer, book: str, workloads: Sequence[str]) -
     rows = driver(connection).execute(
         "SELECT workload, type, body::text, effective_at, source, digest FROM ledger.journal"
         " WHERE book = %s AND workload = ANY(%s) ORDER BY seq",
-        (book, list(workloads)),
+        (book, Texts(workloads)),
     )
     for name, type_, body, effective_at, source, digest in rows:
         yield name, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest))
@@ -163,7 +170,7 @@ def posted_of(
         FROM ({SIGNED} WHERE book = %s AND workload = ANY(%s)) AS own
         GROUP BY workload, movement, commodity, account, from_pot, run, effective_on
         """,
-        (book, list(workloads)),
+        (book, Texts(workloads)),
     )
     for name, code, commodity, account, pot, run, day, amount, seq in rows:
         yield name, Key(code, commodity, account, pot, run, day), Posted(int(amount), seq)
@@ -229,16 +236,19 @@ def posting_row(row: JournalRow, n: int, posting: Posting) -> tuple[object, ...]
 
 def add_to_balances(writer: Writer, book: str, postings: Iterable[Sequence[Posting]]) -> None:
     """Add the postings to the balances, in key order so that two writers never wait in a circle."""
-    deltas: dict[tuple[str, str, str, str, str], int] = {}
+    moved: dict[tuple[str, str, Pot, Pot], int] = {}
     for of in postings:
-        for posting in of:
-            for side, sign in ((posting.debit, -1), (posting.credit, 1)):
-                # What is released was held: one movement, so that a balance tells no order of arrival.
-                code = HOLD if posting.code == RELEASE else posting.code
-                key = (posting.commodity, side.account, side.period, side.pot, code)
-                deltas[key] = deltas.get(key, 0) + sign * posting.amount
-    if not deltas:
+        for code, commodity, amount, debit, credit, *_ in of:
+            movement = (code, commodity, debit, credit)
+            moved[movement] = moved.get(movement, 0) + amount
+    if not moved:
         return
+    deltas: dict[tuple[str, str, str, str, str], int] = {}
+    for (code, commodity, debit, credit), amount in moved.items():
+        for side, delta in ((debit, -amount), (credit, amount)):
+            # What is released was held: one movement, so that a balance tells no order of arrival.
+            key = (commodity, side.account, side.period, side.pot, HOLD if code == RELEASE else code)
+            deltas[key] = deltas.get(key, 0) + delta
     columns = list(zip(*((*key, amount) for key, amount in sorted(deltas.items())), strict=True))
     driver(writer).execute(
         """

@@ -25,6 +25,9 @@ books = sa.Table(
         Instant,
         comment="newest tick: open runs are charged up to here; null before the first",
     ),
+    Column(
+        "collisions", BigInteger, nullable=False, server_default="0", comment="attempts given up for others"
+    ),
     schema="ledger",
     comment="one row per book; its row lock is the book lock",
 )

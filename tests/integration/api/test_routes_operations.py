@@ -16,6 +16,7 @@ def test_metrics_say_where_the_books_stand(api: TestClient) -> None:
     assert 'gpuledger_journal_rows{book="alpha"} 1200.0' in text
     assert 'gpuledger_book_head_age_seconds{book="alpha"} 21600.0' in text
     assert 'gpuledger_book_writers_waiting{book="alpha"} 0.0' in text
+    assert 'gpuledger_book_collisions_total{book="alpha"} 0.0' in text
     assert "gpuledger_dead_letters 1.0" in text
     assert "gpuledger_database_up 1.0" in text
     assert "gpuledger_build_info{" in text

@@ -1,0 +1,1 @@
+ALTER TABLE ledger.books DROP COLUMN collisions;
