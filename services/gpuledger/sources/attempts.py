@@ -1,7 +1,8 @@
 """From a job that was placed several times to its facts: one run for each attempt."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.workload import Ended, Requeued, Started
@@ -10,8 +11,7 @@ from gpuledger.sources.jobs import Job
 REQUEUED = "requeued"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One placement of a job.
 
     Args:

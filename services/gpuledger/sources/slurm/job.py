@@ -9,7 +9,6 @@ the record had come, and of contradictory facts the furthest counts.
 import datetime as dt
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 
@@ -50,8 +49,7 @@ _STOPS: dict[Kind, type[Stopped]] = {Kind.REQUEUED: Requeued, Kind.PREEMPTED: Pr
 Facts = list[tuple[Event, bytes]]
 
 
-@dataclass(slots=True, kw_only=True)
-class SlurmJob:
+class SlurmJob(msgspec.Struct, kw_only=True, gc=False):
     """What a record says of one run of a job. Times are seconds since the epoch, None where there is none (yet).
 
     Args:
