@@ -120,8 +120,15 @@ def make(
         said: What ``data_json`` returned for the fact, from who has it already.
 
     Raises:
-        BadRecord: When a string holds U+0000, which no row of the ledger could ever be read with.
+        BadRecord: When a string holds U+0000, which no row of the ledger could ever be read with, or it happened
+            outside the years 1970 to 2100: what reads the stream would refuse it.
     """
+    if not 0 <= at_s < END_OF_TIME_S:
+        raise BadRecord(
+            f"time: {at_s} s since 1970 are outside the years 1970 to 2100",
+            code="time-out-of-range",
+            hint="compare the times and durations of the record, from which it follows",
+        )
     value = encode(id=id, source=source, at_s=at_s, data=data, said=said)
     if _BACKSLASH in value and _holds_null(value):
         raise BadRecord("a string holds the character U+0000", code="null-character", hint="take it out")

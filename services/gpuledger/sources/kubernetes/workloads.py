@@ -270,8 +270,10 @@ class _Unfolding:
             return None
         if any(pod_set.min_count is not None for pod_set in self.found.spec.pod_sets or ()):
             return None  # it may have been admitted with fewer pods
-        whole = {"": Placement(asked(self.found), None, [])}
         began_s = ended_s - lasted_s
+        if began_s < created_s(self.found.metadata):
+            return None  # longer than there is the workload
+        whole = {"": Placement(asked(self.found), None, [])}
         return _Run(str(self.evictions), self.evictions, began_s, self.course.accumulated_s, whole)
 
     def _missed_end(self, run: _Run, admitted_s: int) -> None:

@@ -111,6 +111,16 @@ def test_an_older_kueue_counts_nothing_and_later_admissions_are_named_by_their_t
     assert odd(items) == ["history-missing"]
 
 
+@pytest.mark.parametrize("accumulated_s", [3600, 10**12, 2**53])
+def test_no_run_is_proven_that_lasted_longer_than_there_was_the_workload(
+    tmp_path: Path, accumulated_s: int
+) -> None:
+    over = state(accumulated_s, 1, given=None, Admitted=left(31), Evicted=("True", "Preempted", at(30)))
+    items = read(tmp_path, job(over))
+    assert told(events(items)) == [("workload.submitted", BEGAN)]
+    assert odd(items) == ["history-missing"]
+
+
 @pytest.mark.parametrize(
     ("reason", "active", "kind"),
     [
