@@ -8,15 +8,14 @@ work stands in for it.
 from collections.abc import Iterator, Mapping
 
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.sources.jobs import Teams
-from gpuledger.sources.pieces import Facts
+from gpuledger.sources.jobs import Teams, UnderstoodJob
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.spans import JOB_STATES, Span, compare, job_row, told_seconds
-from gpuledger.sources.table import Record, TableSource, Translator
+from gpuledger.sources.table import JobTable, Record, TableSource
 from gpuledger.sources.values import LocalTimes, Odd, cluster_name, unknown_state
 
 
-class _Jobs(Translator):
+class _Jobs(JobTable):
     required = (
         "job_id",
         "user",
@@ -44,14 +43,14 @@ class _Jobs(Translator):
     def remember(self, values: Mapping[str, str]) -> dict[str, object]:
         return self._teams.remember(self._cluster, values["type"])
 
-    def translate(self, record: Record) -> Facts:
+    def job(self, record: Record) -> UnderstoodJob:
         values = record.values
         row = job_row((self._source, self._cluster), self._teams, "type", self._times, values)
         if values["state"] not in JOB_STATES:
             row.oddities.append(unknown_state("state", values["state"]))
         gpus = row.job.gpus_milli // GPU_MILLI
         row.oddities.extend(odd for odd in _differences(values, row.held, gpus) if odd)
-        return tuple(row.job.facts()), [*row.oddities, *row.clashes]
+        return row.job, [*row.oddities, *row.clashes]
 
 
 def _differences(values: Mapping[str, str], held: Span, gpus: int) -> Iterator[Odd | None]:

@@ -1,17 +1,20 @@
 """From a job that was placed several times to its facts: one run for each attempt."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
 
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.workload import Ended, Requeued, Started
 from gpuledger.sources.jobs import Job
+from gpuledger.sources.pieces import Facts
+from gpuledger.sources.values import Odd
 
 REQUEUED = "requeued"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One placement of a job.
 
     Args:
@@ -31,6 +34,26 @@ class Attempt:
     hosts: list[str]
     gpu_uuids: list[str] | None = None
     estimated: bool = False
+
+
+class PlacedJob(NamedTuple):
+    """A job and its placements, as a record tells of them.
+
+    Args:
+        job: The job, without start and end of its own.
+        attempts: In the order of their starts.
+        oddities: What is odd about the record.
+        is_over: Whether the job ended with its last attempt.
+    """
+
+    job: Job
+    attempts: Sequence[Attempt]
+    oddities: Sequence[Odd]
+    is_over: bool = True
+
+    def facts(self) -> Facts:
+        """Return what ``attempt_facts`` does, and what is odd."""
+        return attempt_facts(self.job, self.attempts, is_over=self.is_over), self.oddities
 
 
 def attempt_facts(

@@ -6,7 +6,7 @@ uploads afterwards needs none. Who pays is its budget.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,18 @@ class _Jobs(Interpreter):
             return {}
 
     def translate(self, raw: bytes) -> Facts:
+        job, code, oddities = self.job(raw)
+        facts = job.facts()
+        if code in _PREEMPTIONS and job.started_s is not None and job.ended_s is not None:
+            facts[-1] = _preempted(facts[-1][0])
+        return tuple(facts), oddities
+
+    def job(self, raw: bytes) -> tuple[Job, str, Sequence[Odd]]:
+        """Return the job of a record with its only run, why it was cancelled, and what is odd.
+
+        Raises:
+            BadRecord: When it cannot be understood.
+        """
         job = _decoded(raw)
         run = name("id", job.id, limit_bytes=PART_LIMIT_BYTES)
         workload = name("task_id", job.task_id or job.environment_id or run, limit_bytes=PART_LIMIT_BYTES)
@@ -135,7 +147,7 @@ class _Jobs(Interpreter):
         if not job.budget_id:
             oddities.append(("no-budget", f"budget_id: is missing; booked to {account}"))
         gpus, odd = _gpus(job)
-        facts = Job(
+        booked = Job(
             source=self._source,
             cluster=self._cluster,
             workload=workload,
@@ -153,10 +165,8 @@ class _Jobs(Interpreter):
             hosts=[name("node_id", node)] if (node := job.assignment_details.node_id) else [],
             gpu_uuids=_devices(job) or None,
             labels=_labels(job),
-        ).facts()
-        if code in _PREEMPTIONS and started_s is not None and ended_s is not None:
-            facts[-1] = _preempted(facts[-1][0])
-        return tuple(facts), [*oddities, *odd, *clashes]
+        )
+        return booked, code, [*oddities, *odd, *clashes]
 
     def _time(self, field: str, value: str, oddities: list[Odd]) -> int | None:
         if not value:

@@ -7,6 +7,7 @@ started. A device is known as ``node/PCI address``, because addresses repeat on 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.telemetry import GpuSample, Sampled
@@ -14,12 +15,12 @@ from gpuledger.kernel.accounts import escape_part
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.files import file_size
-from gpuledger.sources.jobs import RUN, Job, Teams
+from gpuledger.sources.jobs import RUN, Job, Teams, UnderstoodJob
 from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.table import (
+    JobTable,
     Record,
-    Translator,
     check_header,
     open_table,
     retry_row,
@@ -80,7 +81,25 @@ class ClusterCockpit:
         return file_size(path)
 
 
-class _Jobs(Translator):
+class _Row(NamedTuple):
+    """A row, understood.
+
+    Args:
+        job: What is booked.
+        oddities: What is odd about it.
+        duration_s: How long it ran.
+        devices: Its devices by host.
+        use: Their mean utilisation in percent; None where nothing was measured.
+    """
+
+    job: Job
+    oddities: list[Odd]
+    duration_s: int
+    devices: Mapping[str, list[str]]
+    use: Decimal | None
+
+
+class _Jobs(JobTable):
     required = (
         "job_id",
         "cluster",
@@ -121,6 +140,17 @@ class _Jobs(Translator):
         return self._teams.remember(self._cluster or escape_part(values["cluster"]), values["project"])
 
     def translate(self, record: Record) -> Facts:
+        row = self._row(record)
+        facts = row.job.facts()
+        if row.use is not None and row.duration_s:
+            facts += _samples(row.job, row.duration_s, row.devices, row.use)
+        return tuple(facts), row.oddities
+
+    def job(self, record: Record) -> UnderstoodJob:
+        row = self._row(record)
+        return row.job, row.oddities
+
+    def _row(self, record: Record) -> _Row:
         values = record.values
         job_id = name("job_id", values["job_id"], limit_bytes=PART_LIMIT_BYTES)
         own_cluster = escape_part(name("cluster", values["cluster"], limit_bytes=PART_LIMIT_BYTES))
@@ -163,10 +193,7 @@ class _Jobs(Translator):
             hosts=hosts,
             gpu_uuids=uuids or None,
         )
-        facts = job.facts()
-        if use is not None and duration_s:
-            facts += _samples(job, start_s, duration_s, devices, use)
-        return tuple(facts), oddities
+        return _Row(job, oddities, duration_s, devices, use)
 
 
 def _start(value: str) -> int:
@@ -209,7 +236,7 @@ def _devices(listed: str, hosts: list[str]) -> dict[str, list[str]]:
 
 
 def _samples(
-    job: Job, start_s: int, duration_s: int, devices: Mapping[str, list[str]], use: Decimal
+    job: Job, duration_s: int, devices: Mapping[str, list[str]], use: Decimal
 ) -> Iterator[tuple[Event, bytes]]:
     """Yield the job's mean utilisation as one sample per host over the whole run."""
     run = f"{job.workload}/{RUN}"
@@ -220,4 +247,6 @@ def _samples(
             interval_s=duration_s,
             gpus=[GpuSample(uuid=uuid, run=run, gpu_util=use) for uuid in uuids],
         )
-        yield make(id=f"{job.workload}/{host}/sampled", source=job.source, at_s=start_s, data=sample)
+        yield make(
+            id=f"{job.workload}/{host}/sampled", source=job.source, at_s=job.started_s or 0, data=sample
+        )

@@ -136,6 +136,8 @@ def _parsed(lines: list[bytes]) -> _Series:
         text = [line.decode() for line in lines]
     except UnicodeDecodeError as error:
         raise BadRecord("the scrape is not UTF-8", code="not-utf8", hint="fetch it again") from error
+    if any("\0" in line for line in text):
+        raise BadRecord("a NUL byte", code="nul-byte", hint="the text was damaged; fetch it again")
     wanted: list[str] = []
     spare: dict[str, str] = {}
     for line in text:

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.jobs import NO_USER, Job, Teams
-from gpuledger.sources.pieces import Facts
+from gpuledger.sources.jobs import NO_USER, Job, Teams, UnderstoodJob
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.spans import NEVER_STARTED, TRACE_END
-from gpuledger.sources.table import Record, TableSource, Translator, open_table, surveyed_rows
+from gpuledger.sources.table import JobTable, Record, TableSource, open_table, surveyed_rows
 from gpuledger.sources.values import (
     PART_LIMIT_BYTES,
     LocalTimes,
@@ -33,7 +32,7 @@ _ROLES = frozenset(("CN", "HN"))
 _TIMES = ("creation_time", "scheduled_time", "deletion_time")
 
 
-class _Instances(Translator):
+class _Instances(JobTable):
     required = ("instance_sn", "role", "app_name", "gpu_request", *_TIMES)
     optional = (
         "cpu_request",
@@ -69,7 +68,7 @@ class _Instances(Translator):
     def remember(self, values: Mapping[str, str]) -> dict[str, object]:
         return self._teams.remember(self._cluster, values["app_name"]) | {"trace_end_s": self._trace_end_s}
 
-    def translate(self, record: Record) -> Facts:
+    def job(self, record: Record) -> UnderstoodJob:
         values = record.values
         instance = name("instance_sn", values["instance_sn"], limit_bytes=PART_LIMIT_BYTES)
         role = name("role", values["role"])
@@ -95,7 +94,7 @@ class _Instances(Translator):
             estimated=deleted_s is None,
             labels={"app": values["app_name"], "role": role},
         )
-        return tuple(job.facts()), [*oddities, *_oddities(role, values, created_s, started_s)]
+        return job, [*oddities, *_oddities(role, values, created_s, started_s)]
 
 
 def _time(field: str, value: str) -> int | None:

@@ -6,15 +6,15 @@ No file says in which zone its times are, so none is read without ``--tz``; nor 
 from gpuledger.sources.helios_capacity import Capacity
 from gpuledger.sources.helios_states import States
 from gpuledger.sources.helios_tables import NAME, HeliosTable
-from gpuledger.sources.pieces import Facts
+from gpuledger.sources.jobs import UnderstoodJob
 from gpuledger.sources.spans import JOB_STATES, compare, job_row
-from gpuledger.sources.table import Record, TableSource
+from gpuledger.sources.table import JobTable, Record, TableSource
 from gpuledger.sources.values import unknown_state
 
 _SUSPENDED = "SUSPENDED"
 
 
-class _Jobs(HeliosTable):
+class _Jobs(HeliosTable, JobTable):
     required = (
         "job_id",
         "user",
@@ -30,14 +30,14 @@ class _Jobs(HeliosTable):
         "queue",
     )
 
-    def translate(self, record: Record) -> Facts:
+    def job(self, record: Record) -> UnderstoodJob:
         values = record.values
         row = job_row((self.source, self.cluster), self.teams, "vc", self.times, values)
         if values["state"] not in JOB_STATES and values["state"] != _SUSPENDED:
             row.oddities.append(unknown_state("state", values["state"]))
         sums = (("duration", row.held.ran_s), ("queue", row.held.waited_s))
         row.oddities.extend(odd for field, told_s in sums if (odd := compare(field, values[field], told_s)))
-        return tuple(row.job.facts()), [*row.oddities, *row.clashes]
+        return row.job, [*row.oddities, *row.clashes]
 
 
 class Helios(TableSource):

@@ -13,12 +13,11 @@ from typing import NamedTuple
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.helios_tables import HeliosTable
-from gpuledger.sources.jobs import NO_USER, Job
+from gpuledger.sources.jobs import NO_USER, Job, UnderstoodJob
 from gpuledger.sources.lines import Broken
-from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.spans import TRACE_END
-from gpuledger.sources.table import Record, open_table, surveyed_rows
+from gpuledger.sources.table import JobTable, Record, open_table, surveyed_rows
 from gpuledger.sources.values import PART_LIMIT_BYTES, LocalTimes, Odd, gpu_count, name, shown
 
 _CHANGED = "changed"
@@ -33,7 +32,7 @@ class _Until(NamedTuple):
     reason: str
 
 
-class States(HeliosTable):
+class States(HeliosTable, JobTable):
     """Rows of a table of states."""
 
     required = (
@@ -66,7 +65,7 @@ class States(HeliosTable):
                 order.add(row)
         self._until = order.close()
 
-    def translate(self, record: Record) -> Facts:
+    def job(self, record: Record) -> UnderstoodJob:
         """Return the run that a row stands for."""
         values = record.values
         vc, at_s, doubt = _place(self.times, values)
@@ -98,7 +97,7 @@ class States(HeliosTable):
         if running > total:
             message = f"running_gpu_num: {running} of {total} GPUs; {running} are booked"
             oddities = [*oddities, ("over-capacity", message)]
-        return tuple(job.facts()), oddities
+        return job, oddities
 
 
 class _Order:

@@ -1,7 +1,8 @@
 """From a job that ran at most once to its facts; the accounts of foreign teams."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.workload import Ended, Started, Submitted
@@ -16,8 +17,7 @@ NO_USER = "-"
 """The user of records that name none."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Job:
+class Job(msgspec.Struct, kw_only=True, gc=False):
     """What a record says about a workload with at most one run.
 
     Args:
@@ -110,6 +110,10 @@ class Job:
     @property
     def _of_run(self) -> str:
         return self.workload if self.run == RUN else f"{self.workload}/{self.run}"
+
+
+UnderstoodJob = tuple[Job, Sequence[Odd]]
+"""A job, and what is odd about its record."""
 
 
 class Teams:

@@ -88,7 +88,7 @@ def read_lines(path: Path) -> Iterator[Line | Broken]:
                     yield tail.finish(path, number, complete[0], position)
                     number += 1
                     for raw in complete[1:]:
-                        yield Line(number, raw, position, ended=True)
+                        yield Line(number, raw, position, True)  # noqa: FBT003 - once for each line of a file
                         number += 1
                 tail.add(rest)
         except _Damage as damage:

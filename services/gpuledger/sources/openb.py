@@ -12,10 +12,11 @@ from gpuledger.events.envelope import make
 from gpuledger.events.host import Registered
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import file_size, path_text
-from gpuledger.sources.jobs import NO_USER, Job, Teams
+from gpuledger.sources.jobs import NO_USER, Job, Teams, UnderstoodJob
 from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.table import (
+    JobTable,
     Record,
     Table,
     Translator,
@@ -98,7 +99,7 @@ class _Nodes(_Openb):
         return (make(id=f"host/{host}/registered", source=self._source, at_s=0, data=node),), ()
 
 
-class _Pods(_Openb):
+class _Pods(_Openb, JobTable):
     required = (
         "name",
         "num_gpu",
@@ -114,7 +115,7 @@ class _Pods(_Openb):
     def remember(self, values: Mapping[str, str]) -> dict[str, object]:
         return self._teams.remember(self._cluster, values["qos"])
 
-    def translate(self, record: Record) -> Facts:
+    def job(self, record: Record) -> UnderstoodJob:
         values = record.values
         pod = name("name", values["name"])
         gpus, milli = gpu_count("num_gpu", values["num_gpu"]), gpu_fraction("gpu_milli", values["gpu_milli"])
@@ -136,7 +137,7 @@ class _Pods(_Openb):
             eligible_s=created_s,
             gpu_model=name("gpu_spec", specification) if specification and "|" not in specification else None,
         )
-        return tuple(job.facts()), [*clashes, *_oddities(phase, gpus, milli, created_s, scheduled_s)]
+        return job, [*clashes, *_oddities(phase, gpus, milli, created_s, scheduled_s)]
 
 
 def _times(values: Mapping[str, str]) -> tuple[int, int | None, int | None]:

@@ -12,7 +12,7 @@ from gpuledger.events.envelope import make
 from gpuledger.events.host import Registered
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.files import file_size
-from gpuledger.sources.jobs import RUN, Job, Teams
+from gpuledger.sources.jobs import RUN, Job, Teams, UnderstoodJob
 from gpuledger.sources.pai_tables import (
     INSTANCES,
     MACHINES,
@@ -26,7 +26,7 @@ from gpuledger.sources.pai_tables import (
 from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.spans import NEVER_STARTED, TRACE_END
-from gpuledger.sources.table import Record, Table, Translator, retry_row, translate_table
+from gpuledger.sources.table import JobTable, Record, Table, Translator, retry_row, translate_table
 from gpuledger.sources.values import (
     PART_LIMIT_BYTES,
     LocalTimes,
@@ -100,7 +100,7 @@ class _Machines(_Pai):
         return (make(id=f"host/{host}/registered", source=self._source, at_s=0, data=node),), ()
 
 
-class _Instances(_Pai):
+class _Instances(_Pai, JobTable):
     required = INSTANCES.columns
 
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
@@ -112,7 +112,7 @@ class _Instances(_Pai):
         user = self.tables.jobs.get(job, ("", 0))[0]
         return self._teams.remember(self._cluster, user) | self.tables.remember(job, task)
 
-    def translate(self, record: Record) -> Facts:
+    def job(self, record: Record) -> UnderstoodJob:
         values = record.values
         job_name = name("job_name", values["job_name"], limit_bytes=PART_LIMIT_BYTES)
         task = name("task_name", values["task_name"], limit_bytes=PART_LIMIT_BYTES)
@@ -142,7 +142,7 @@ class _Instances(_Pai):
             hosts=[name("machine", machine)] if machine else [],
             labels={"task": task},
         )
-        return tuple(job.facts()), [*oddities, *odd, *_oddities(state, started_s, submitted_s)]
+        return job, [*oddities, *odd, *_oddities(state, started_s, submitted_s)]
 
     def _end(self, values: Mapping[str, str], started_s: int | None, submitted_s: int) -> tuple[int, bool]:
         """Return when the instance ended; one that outlived the trace is cut where jobs and tasks end."""

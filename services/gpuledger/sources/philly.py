@@ -6,17 +6,17 @@ and its id is the digest of its row; identical rows are different jobs, told apa
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.files import file_size
-from gpuledger.sources.jobs import NO_USER, Job, Teams
-from gpuledger.sources.pieces import Facts
+from gpuledger.sources.jobs import NO_USER, Job, Teams, UnderstoodJob
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.table import (
+    JobTable,
     Record,
-    Translator,
     check_header,
     open_table,
     retry_row,
@@ -56,7 +56,7 @@ class Philly:
         return file_size(path)
 
 
-class _Jobs(Translator):
+class _Jobs(JobTable):
     required = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
@@ -79,7 +79,7 @@ class _Jobs(Translator):
     def remember(self, values: Mapping[str, str]) -> dict[str, object]:
         return self._teams.remember(self._cluster, values["cluster"])
 
-    def translate(self, record: Record) -> Facts:
+    def job(self, record: Record) -> UnderstoodJob:
         values = record.values
         start_s, doubt = self._times.read("timestamp", values["timestamp"])
         duration_s, fraction = seconds_and_fraction("duration", values["duration"])
@@ -107,9 +107,10 @@ class _Jobs(Translator):
             ended_s=end_s,
             reason="unknown",
         )
-        return tuple(job.facts()), oddities
+        return job, oddities
 
 
+@lru_cache(maxsize=1)  # a row's place among identical ones and its name both follow from it
 def _digest(raw: bytes) -> bytes:
     return hashlib.sha256(raw).digest()[:_ID_BYTES]
 

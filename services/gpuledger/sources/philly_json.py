@@ -13,7 +13,7 @@ import msgspec
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.attempts import Attempt, attempt_facts
+from gpuledger.sources.attempts import Attempt, PlacedJob
 from gpuledger.sources.documents import open_document
 from gpuledger.sources.files import file_size
 from gpuledger.sources.jobs import NO_USER, Job, Teams
@@ -117,6 +117,14 @@ class _Jobs(Interpreter):
             return kept
 
     def translate(self, raw: bytes) -> Facts:
+        return self.job(raw).facts()
+
+    def job(self, raw: bytes) -> PlacedJob:
+        """Return a job and its attempts.
+
+        Raises:
+            BadRecord: When it cannot be understood.
+        """
         job = _decoded(raw)
         job_id = name("jobid", job.jobid, limit_bytes=PART_LIMIT_BYTES)
         status = name("status", job.status)
@@ -134,7 +142,7 @@ class _Jobs(Interpreter):
             oddities.append(unknown_state("status", status))
         is_cut = bool(attempts) and attempts[-1].estimated
         asked = max((attempt.gpus_milli for attempt in attempts), default=0)
-        facts = Job(
+        booked = Job(
             source=self._source,
             cluster=self._cluster,
             workload=job_id,
@@ -148,7 +156,7 @@ class _Jobs(Interpreter):
             estimated=not attempts,
             labels={"vc": job.vc},
         )
-        return attempt_facts(facts, attempts), [*oddities, *clashes]
+        return PlacedJob(booked, attempts, [*oddities, *clashes])
 
     def _attempts(self, job: _Job, oddities: list[Odd]) -> Iterator[Attempt]:
         """Yield the attempts that are known; what is odd goes to the list."""

@@ -104,6 +104,8 @@ def interpret_again(kind: type[Interpreter], raw: bytes, context: Mapping[str, o
 
 def anomalies(place: str, line: int, oddities: Sequence[Odd]) -> tuple[Anomaly, ...]:
     """Return what is odd about a record, with its place."""
+    if not oddities:
+        return ()  # as of almost every record
     return tuple(Anomaly(code, line, f"{place}:{line}: {message}") for code, message in oddities)
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import msgspec
+
 from gpuledger.events.envelope import Event
 
 
@@ -68,8 +70,7 @@ class Anomaly:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
+class Translated(msgspec.Struct, frozen=True, gc=False):
     """One record, understood.
 
     Args:

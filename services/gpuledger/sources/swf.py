@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.attempts import Attempt, attempt_facts
+from gpuledger.sources.attempts import Attempt, PlacedJob
 from gpuledger.sources.files import path_text
 from gpuledger.sources.jobs import NO_USER, Job, Teams
 from gpuledger.sources.lines import Broken, Line, open_lines
@@ -91,8 +91,10 @@ def _grouped(lines: Iterator[Line | Broken]) -> Iterator[Line | Broken]:
 
 
 def _continues(held: bytes, raw: bytes) -> bool:
+    if raw.split(None, 1)[:1] != held.split(None, 1)[:1]:
+        return False
     fields = raw.split()
-    return len(fields) == _FIELDS and fields[_STATUS] in _PARTIAL and held.split(None, 1)[:1] == fields[:1]
+    return len(fields) == _FIELDS and fields[_STATUS] in _PARTIAL
 
 
 class _Row(NamedTuple):
@@ -134,6 +136,14 @@ class _Jobs(Interpreter):
         return self.header.remember()
 
     def translate(self, raw: bytes) -> Facts:
+        return self.job(raw).facts()
+
+    def job(self, raw: bytes) -> PlacedJob:
+        """Return the job of a line and of the partial executions that follow it.
+
+        Raises:
+            BadRecord: When it cannot be understood.
+        """
         rows = [_row(line) for line in raw.split(b"\n")]
         first = rows[0]
         partial = [row for row in rows if row.status.encode() in _PARTIAL]
@@ -159,7 +169,7 @@ class _Jobs(Interpreter):
             labels=self.header.labels(queue=first.fields[14], partition=first.fields[15]),
         )
         oddities = [*self.header.first_doubts(), *oddities, *self._oddities(rows, partial)]
-        return attempt_facts(job, attempts, is_over=runs[-1].status != _CONTINUED), oddities
+        return PlacedJob(job, attempts, oddities, is_over=runs[-1].status != _CONTINUED)
 
     def _oddities(self, rows: Sequence[_Row], partial: Sequence[_Row]) -> Iterator[Odd]:
         status = rows[-1].status
@@ -185,7 +195,9 @@ def _attempts(rows: Sequence[_Row], submitted_s: int) -> tuple[list[Attempt], in
         if row.status == _CANCELLED and not row.ran_s:  # before it started: its wait ended with that
             now_s = instant_in_bounds("wait time", now_s + (row.waited_s or 0), row.fields[2])
             break
-        waited_s, ran_s = _known("wait time", row.fields[2]), _known("run time", row.fields[3])
+        if row.waited_s is None or row.ran_s is None:
+            raise _unknown("wait time" if row.waited_s is None else "run time")
+        waited_s, ran_s = row.waited_s, row.ran_s
         if row.allocated is None and ran_s:
             raise _unknown("number of allocated processors")
         started_s = instant_in_bounds("wait time", now_s + waited_s, row.fields[2])

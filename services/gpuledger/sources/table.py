@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import file_size, path_text
+from gpuledger.sources.jobs import UnderstoodJob
 from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
 from gpuledger.sources.pieces import NO_NEWLINE, Facts, anomalies, check_context, context_of, options_of
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
@@ -78,6 +79,23 @@ class Translator(ABC):
         Raises:
             BadRecord: When a field is wrong; the message names field and value, not the place.
         """
+
+
+class JobTable(Translator):
+    """Understands the rows of a table of jobs, each of which had one run at most."""
+
+    @abstractmethod
+    def job(self, record: Record) -> UnderstoodJob:
+        """Return the job of a row, and what is odd about it.
+
+        Raises:
+            BadRecord: When a field is wrong.
+        """
+
+    def translate(self, record: Record) -> Facts:
+        """Return the facts of a row's job."""
+        job, oddities = self.job(record)
+        return tuple(job.facts()), oddities
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,27 +200,19 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
         translator: Who understands its rows.
         offset: Bytes of other files that were read before this one.
     """
+    place, header = path_text(table.path), table.header
     for item in table.lines:
         position = offset + item.position
         if isinstance(item, Broken):
             context = {**_context(table, translator.options, item.number, 0), "partial": item.partial}
-            yield Fault(
-                item.number,
-                item.code,
-                item.message,
-                item.hint,
-                item.raw,
-                context,
-                path_text(table.path),
-                position,
-            )
+            yield Fault(item.number, item.code, item.message, item.hint, item.raw, context, place, position)
             continue
         raw = _without_return(item.raw)
         if not raw:
             continue
         ordinal = translator.ordinal(raw)
         try:
-            events, oddities = translator.translate(Record(row_values(table.header, raw), raw, ordinal))
+            events, oddities = translator.translate(Record(row_values(header, raw), raw, ordinal))
         except BadRecord as error:
             yield _fault(table, translator, item, ordinal, error, position)
             continue
@@ -210,9 +220,7 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
             continue  # such as a host without GPUs
         if not item.ended:
             oddities = [*oddities, NO_NEWLINE]
-        yield Translated(
-            item.number, events, anomalies(path_text(table.path), item.number, oddities), position
-        )
+        yield Translated(item.number, events, anomalies(place, item.number, oddities), position)
 
 
 def surveyed_rows(table: Table) -> Iterator[dict[str, str] | Broken | BadRecord]:

@@ -26,6 +26,17 @@ _SHOWN_CHARACTERS = 60
 _DATE_CHARACTERS = 10
 _FULL_PERCENT = 100
 _SECOND = dt.timedelta(seconds=1)
+_HOUR_S = 3600
+_HOUR_CHARACTERS = len("2017-10-09 07")
+_WITHIN_HOUR = {f":{second // 60:02}:{second % 60:02}": second for second in range(_HOUR_S)}
+"""Minutes and seconds behind an hour, as times are usually written -> seconds."""
+
+_HOURS_LIMIT = 1 << 14
+_CERTAIN_YEARS = range(1971, 2100)
+"""Every instant of their local times lies within the bounds, whatever the zone."""
+
+_REPEATED = 1 << 12
+"""So many numbers are remembered: few numbers of GPUs differ."""
 
 Odd = tuple[str, str]
 """Code and message of something odd in a record that is accepted."""
@@ -88,6 +99,7 @@ def seconds_and_fraction(field: str, value: str) -> tuple[int, str]:
     return whole_number(field, whole if value != "." else value), fraction.rstrip("0")
 
 
+@lru_cache(maxsize=_REPEATED)
 def gpu_count(field: str, value: str) -> int:
     """Return a number of whole GPUs.
 
@@ -205,7 +217,7 @@ def name(field: str, value: str, *, limit_bytes: int = NAME_LIMIT_BYTES) -> str:
             code="bad-name",
             hint="look for a broken encoding or a stray control character",
         )
-    if len(value.encode()) > limit_bytes:
+    if (len(value) if value.isascii() else len(value.encode())) > limit_bytes:
         raise BadRecord(
             f"{field}: {shown(value)} has more than {limit_bytes} bytes",
             code="bad-name",
@@ -246,6 +258,7 @@ class LocalTimes:
     def __init__(self, timezone: str | None) -> None:
         self._zone: dt.tzinfo = dt.UTC if timezone is None else _zone(timezone)
         self._fixed = timezone is None
+        self._hours: dict[str, int] = {}
 
     def read(self, field: str, value: str) -> tuple[int, Odd | None]:
         """Return seconds since the epoch, floored, and what is odd about the time, if anything.
@@ -253,20 +266,18 @@ class LocalTimes:
         Raises:
             BadRecord: When it is no time with a date, or outside the years 1970 to 2100.
         """
-        try:
-            local = dt.datetime.fromisoformat(value)
-        except ValueError:
-            local = None
-        if local is None or len(value) <= _DATE_CHARACTERS:
-            raise BadRecord(
-                f"{field}: {shown(value)} is not a time" if value else f"{field}: is missing",
-                code="not-a-time" if value else "missing-value",
-                hint="write YYYY-MM-DD HH:MM:SS; without an offset it is read in the zone of --tz, or UTC",
-            )
-        odd = None
+        hour = value[:_HOUR_CHARACTERS]
+        hour_s, within_s = self._hours.get(hour), _WITHIN_HOUR.get(value[_HOUR_CHARACTERS:])
+        if hour_s is not None and within_s is not None:
+            return hour_s + within_s, None
+        local = _parsed(field, value)
         if local.tzinfo is None:
             local = local.replace(tzinfo=self._zone)
             odd = None if self._fixed else _doubt(field, value, local)
+            if within_s is not None:
+                self._remember(hour, local)
+        else:
+            odd = None
         try:
             at_s = (local - EPOCH) // _SECOND
         except OverflowError:
@@ -277,6 +288,33 @@ class LocalTimes:
         """Return the first instant of the day after the one that holds the instant."""
         day = instant(at_s).astimezone(self._zone).date() + dt.timedelta(days=1)
         return seconds(dt.datetime.combine(day, dt.time(), tzinfo=self._zone))
+
+    def _remember(self, hour: str, local: dt.datetime) -> None:
+        """Keep when the hour of a time began, unless clocks were set in it."""
+        first, last = local.replace(minute=0, second=0), local.replace(minute=59, second=59)
+        if local.year not in _CERTAIN_YEARS:
+            return
+        if (
+            self._fixed
+            or len({at.replace(fold=fold).utcoffset() for at in (first, last) for fold in (0, 1)}) == 1
+        ):
+            if len(self._hours) >= _HOURS_LIMIT:
+                self._hours.clear()
+            self._hours[hour] = (first - EPOCH) // _SECOND
+
+
+def _parsed(field: str, value: str) -> dt.datetime:
+    try:
+        local = dt.datetime.fromisoformat(value)
+    except ValueError:
+        local = None
+    if local is None or len(value) <= _DATE_CHARACTERS:
+        raise BadRecord(
+            f"{field}: {shown(value)} is not a time" if value else f"{field}: is missing",
+            code="not-a-time" if value else "missing-value",
+            hint="write YYYY-MM-DD HH:MM:SS; without an offset it is read in the zone of --tz, or UTC",
+        )
+    return local
 
 
 def _doubt(field: str, value: str, local: dt.datetime) -> Odd | None:

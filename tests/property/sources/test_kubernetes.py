@@ -73,7 +73,8 @@ def check(name: str, items: list[Translated | Fault]) -> None:
             context = msgspec.json.decode(msgspec.json.encode(item.context))
             with pytest.raises(BadRecord) as caught:
                 source(name).retry(item.raw, context)
-            assert caught.value.code in {item.code, "partial-line"}
+            # How much memory the device of a node has is told before the pod and not by it.
+            assert caught.value.code in {item.code, "partial-line", "unknown-share"}
             continue
         assert item.events
         for event, value in item.events:

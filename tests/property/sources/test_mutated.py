@@ -124,6 +124,9 @@ def check_faults(seed: Seed, items: Sequence[Translated | Fault]) -> None:
             check_retry(fault, seed.source)
 
 
+@pytest.mark.timeout(
+    3600
+)  # the full form takes a quarter of an hour for some sources, on a busy machine longer
 @pytest.mark.parametrize("seed", CASES)
 def test_mutated_records_are_facts_or_faults_and_charge_nothing_twice(
     tmp_path: Path, seed: Seed, test_form: str

@@ -243,3 +243,17 @@ def test_a_fact_with_u0000_is_not_made_into_an_event() -> None:
     with pytest.raises(BadRecord, match="U"):
         envelope.make(id="1", source="s", at_s=0, data=AccountCreated(account="a\0b"))
     assert envelope.make(id="1", source="s", at_s=0, data=AccountCreated(account="a\\u0000b"))
+
+
+@pytest.mark.parametrize("at_s", [-1, 4_133_980_800, 2**63, -(2**63)])
+def test_a_time_that_no_reader_would_take_is_not_made_into_an_event(at_s: int) -> None:
+    with pytest.raises(BadRecord) as caught:
+        envelope.make(id="1", source="s", at_s=at_s, data=STARTED)
+    assert caught.value.code == "time-out-of-range"
+
+
+def test_data_that_is_encoded_already_gives_the_same_bytes() -> None:
+    said = envelope.data_json(STARTED)
+    assert envelope.make(id="1", source="s", at_s=7, data=STARTED, said=said) == envelope.make(
+        id="1", source="s", at_s=7, data=STARTED
+    )

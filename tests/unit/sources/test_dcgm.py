@@ -144,6 +144,7 @@ def test_remapped_rows_are_observations(tmp_path: Path) -> None:
             "unknown-profile",
         ),
         (b'DCGM_FI_DEV_GPU_UTIL{UUID="\xff",hostname="n17"} 1\n', "not-utf8"),
+        (b'DCGM_FI_DEV_GPU_UTIL{UUID="GPU-1",hostname="n17",hpc_job="47\x0011"} 1\n', "nul-byte"),
     ],
 )
 def test_a_broken_scrape_is_one_fault_and_the_next_stands_for_itself(

@@ -72,8 +72,8 @@ class Told:
     def tell(self, what: str, at_s: int, data: Fact) -> None:
         """Make a fact, unless it was made before."""
         if what not in self.known:
-            self.known.add(what)
             made = make(id=f"{self.subject}/{what}", source=self.source, at_s=at_s, data=data)
+            self.known.add(what)
             self._first = self._first or made
             self._fresh.append(made)
 

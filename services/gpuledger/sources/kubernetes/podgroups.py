@@ -22,12 +22,18 @@ class PodGroups:
     Args:
         cluster: The cluster.
         teams: Accounts of queues.
+        followed: The uid of the group that earlier states were told of, on a retry that does not know them.
     """
 
-    def __init__(self, cluster: str, teams: Teams) -> None:
-        self._cluster, self._teams = cluster, teams
+    def __init__(self, cluster: str, teams: Teams, followed: str | None = None) -> None:
+        self._cluster, self._teams, self._followed = cluster, teams, followed
         self._source = f"kai/{cluster}"
         self._told: dict[str, Told] = {}
+
+    def follows(self, uid: str) -> bool:
+        """Say whether a group was told of: its later states are, whatever they ask for."""
+        told = self._told.get(uid)
+        return told is not None and bool(told.known)
 
     def facts(self, seen: Seen) -> tuple[list[MADE], list[Odd]]:
         """Return what follows from a state of a PodGroup; nothing while it is not known to ask for GPUs.
@@ -40,15 +46,16 @@ class PodGroups:
         meta = group.metadata
         workload = group_workload(meta, meta.name)
         told = self._told.get(meta.uid)
+        is_followed = meta.uid == self._followed
         if told is None:
-            if not gpus_milli:
+            if not is_followed and not gpus_milli:
                 return [], []
             told = self._told[name("metadata.uid", meta.uid)] = Told(self._source, f"{workload}/{meta.uid}")
         named: Named = {"cluster": self._cluster, "workload": workload}
         account, oddities = self._teams.account(
             "spec.queue", self._cluster, group.spec.queue or namespace(meta)
         )
-        if not told.known:
+        if not told.known and not is_followed:
             told.tell("submitted", created_s(meta), self._submitted(group, named, account, gpus_milli))
         if seen.is_gone:
             ended_s = at_s(meta.deletion_timestamp) or seen.observed_s

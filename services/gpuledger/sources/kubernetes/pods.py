@@ -102,10 +102,12 @@ class Pods:
         told = self._told.get(own)
         if told is None:
             told = self._told[own] = Told(self._source, own)
+        # What is wrong with the state itself is found first: a retry, which knows no earlier state, finds it too.
+        started_s, run = _bound_s(pod), pod.metadata.uid if group else RUN
+        ended = _end(pod, seen)
         account, oddities = self._account(pod.metadata, group)
         if not group and account is not None and not told.known:
             self._submit(told, pod, named, account, gpus_milli)
-        started_s, run = _bound_s(pod), pod.metadata.uid if group else RUN
         if started_s is not None:
             started = Started(
                 **named,
@@ -117,7 +119,6 @@ class Pods:
                 account=account if group else None,
             )
             told.tell("started", started_s, started)
-        ended = _end(pod, seen)
         if isinstance(ended, _End):
             self._stop(told, named, None if started_s is None else run, ended, is_group=bool(group))
             if started_s is not None and ended.at_s < started_s:

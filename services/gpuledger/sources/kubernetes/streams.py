@@ -5,9 +5,10 @@ imported under any of them; the name says what a person expects.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.documents import Document, open_document

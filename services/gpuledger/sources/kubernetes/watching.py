@@ -34,6 +34,8 @@ CONFIGURATION = frozenset(
 )
 """Kinds that say how GPUs may be shared, not who held them; passed over."""
 
+_FOLLOWED = "followed"
+
 _Reader = Callable[[Seen], tuple[list[MADE], list[Odd]]]
 
 
@@ -52,13 +54,17 @@ class Watched(Interpreter):
         kind = (context or {}).get("kind")
         self.default_kind = kind if isinstance(kind, str) else ""
         self._teams = Teams(context)
-        nodes, workloads = Nodes(self.cluster), Workloads(self.cluster, self._teams)
-        pods = Pods(self.cluster, self._teams, nodes.device, workloads.jobs)
+        told = (context or {}).get(_FOLLOWED)
+        followed = told if isinstance(told, str) else None
+        self._workloads = Workloads(self.cluster, self._teams, followed)
+        self._groups = PodGroups(self.cluster, self._teams, followed)
+        nodes = Nodes(self.cluster)
+        pods = Pods(self.cluster, self._teams, nodes.device, self._workloads.jobs)
         self._readers: dict[str, _Reader] = {
             "Node": nodes.facts,
             "Pod": pods.facts,
-            "PodGroup": PodGroups(self.cluster, self._teams).facts,
-            "Workload": workloads.facts,
+            "PodGroup": self._groups.facts,
+            "Workload": self._workloads.facts,
         }
 
     def translate(self, raw: bytes) -> Facts:
@@ -85,12 +91,18 @@ class Watched(Interpreter):
         return tuple(facts), oddities
 
     def remember(self, raw: bytes) -> dict[str, object]:
-        """Return what a retry needs to give the object's team the same account, and its kind."""
+        """Return what a retry needs: the object's kind, the account of its team, whether it was told of before."""
         remembered: dict[str, object] = {"kind": self.default_kind} if self.default_kind else {}
         try:
             meta = msgspec.json.decode(unwrap(raw, self.default_kind).raw, type=_Object).metadata
         except (BadRecord, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return remembered
+        for reader, key in (
+            (self._workloads, f"{meta.namespace}/{meta.name}/{meta.uid}"),
+            (self._groups, meta.uid),
+        ):
+            if reader.follows(key):
+                remembered[_FOLLOWED] = key
         return remembered | self._teams.remember(
             self.cluster, (meta.labels or {}).get(QUEUE) or meta.namespace
         )
@@ -98,6 +110,8 @@ class Watched(Interpreter):
 
 class _Meta(msgspec.Struct):
     namespace: str = ""
+    name: str = ""
+    uid: str = ""
     labels: dict[str, str] | None = None
 
 

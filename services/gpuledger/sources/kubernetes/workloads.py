@@ -63,14 +63,20 @@ class Workloads:
     Args:
         cluster: The cluster.
         teams: Accounts of namespaces.
+        followed: The workload that earlier states were told of, on a retry that does not know them.
     """
 
-    def __init__(self, cluster: str, teams: Teams) -> None:
-        self._cluster, self._teams = cluster, teams
+    def __init__(self, cluster: str, teams: Teams, followed: str | None = None) -> None:
+        self._cluster, self._teams, self._followed = cluster, teams, followed
         self._source = f"kueue/{cluster}"
         self._courses: dict[str, _Course] = {}
         self.jobs: set[str] = set()
         """Uids of the jobs whose pods these workloads stand for."""
+
+    def follows(self, workload: str) -> bool:
+        """Say whether a workload was told of: its later states are, whatever they ask for."""
+        course = self._courses.get(workload)
+        return course is not None and bool(course.told.known)
 
     def facts(self, seen: Seen) -> tuple[list[MADE], list[Odd]]:
         """Return what follows from a state of a Workload.
@@ -82,12 +88,13 @@ class Workloads:
         workload = identity(found.metadata)
         self.jobs.update(owner.uid for owner in found.metadata.owner_references or () if owner.uid)
         course = self._courses.get(workload)
+        is_followed = workload == self._followed
         if course is None:
-            if not asked(found):
+            if not is_followed and not asked(found):
                 return [], []
             course = self._courses[workload] = _Course(Told(self._source, workload))
         course.odd = []
-        if not course.told.known:
+        if not course.told.known and not is_followed:
             submitted_s = created_s(found.metadata)
             submitted, course.odd = self._submitted(found, workload)
             course.told.tell("submitted", submitted_s, submitted)
@@ -270,8 +277,10 @@ class _Unfolding:
             return None
         if any(pod_set.min_count is not None for pod_set in self.found.spec.pod_sets or ()):
             return None  # it may have been admitted with fewer pods
-        whole = {"": Placement(asked(self.found), None, [])}
         began_s = ended_s - lasted_s
+        if began_s < created_s(self.found.metadata):
+            return None  # longer than there is the workload
+        whole = {"": Placement(asked(self.found), None, [])}
         return _Run(str(self.evictions), self.evictions, began_s, self.course.accumulated_s, whole)
 
     def _missed_end(self, run: _Run, admitted_s: int) -> None:

@@ -9,7 +9,6 @@ the record had come, and of contradictory facts the furthest counts.
 import datetime as dt
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 
@@ -50,8 +49,7 @@ _STOPS: dict[Kind, type[Stopped]] = {Kind.REQUEUED: Requeued, Kind.PREEMPTED: Pr
 Facts = list[tuple[Event, bytes]]
 
 
-@dataclass(slots=True, kw_only=True)
-class SlurmJob:
+class SlurmJob(msgspec.Struct, kw_only=True, gc=False):
     """What a record says of one run of a job. Times are seconds since the epoch, None where there is none (yet).
 
     Args:
@@ -139,14 +137,15 @@ class SlurmJob:
     @property
     def identity(self) -> RunIdentity:
         """What its workload is found by."""
+        run_s = self.run_s
         return RunIdentity(
             cluster=self.cluster,
             job=self.job,
-            submitted_s=self.run_s,
+            submitted_s=run_s,
             ended_s=self.ended_s if self.state.is_over else None,
             restarts=self.restarts,
-            is_resized=self.run_s > self.submitted_s or self.held_from_s not in (None, self.started_s),
-            first_s=min(self.submitted_s, self.run_s),
+            is_resized=run_s > self.submitted_s or self.held_from_s not in (None, self.started_s),
+            first_s=min(self.submitted_s, run_s),
             lineage=self.lineage,
         )
 
@@ -167,7 +166,8 @@ def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Od
     held = job.held or NOTHING
     asked = job.asked or held
     version = _version(job)
-    run, cluster = str(job.run_s), job.cluster
+    run_s, cluster = job.run_s, job.cluster
+    run = str(run_s)
     submitted = Submitted(
         cluster=cluster,
         workload=workload,
@@ -180,7 +180,7 @@ def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Od
         labels=job.labels or None,
         version=version,
     )
-    facts = [_fact(job, "submitted", job.run_s, submitted)]
+    facts = [_fact(job, run, "submitted", run_s, submitted)]
     if begin_s is not None and not _is_untold(job):
         first = workload == f"{job.job}-{run}"
         started = Started(
@@ -195,16 +195,16 @@ def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Od
             account=None if first else account,
             version=version,
         )
-        facts.append(_fact(job, "started", begin_s, started))
+        facts.append(_fact(job, run, "started", begin_s, started))
         if job.suspended_at_s is not None:
             pause = Suspended(cluster=cluster, workload=workload, run=run)
-            facts.append(_fact(job, "suspended", job.suspended_at_s, pause))
+            facts.append(_fact(job, run, "suspended", job.suspended_at_s, pause))
         if job.resumed_at_s is not None:
             resumption = Resumed(cluster=cluster, workload=workload, run=run)
-            facts.append(_fact(job, "resumed", job.resumed_at_s, resumption))
+            facts.append(_fact(job, run, "resumed", job.resumed_at_s, resumption))
     if is_over and job.ended_s is not None:
         for what, fact in _stops(job, workload, begin_s, version):
-            facts.append(_fact(job, what, job.ended_s, fact))
+            facts.append(_fact(job, run, what, job.ended_s, fact))
     return facts, list(_oddities(job, begin_s))
 
 
@@ -223,16 +223,17 @@ def _eligible_at(job: SlurmJob) -> dt.datetime | None:
     return None if job.is_eligible else NEVER
 
 
-def _fact(job: SlurmJob, what: str, at_s: int, data: WorkloadFact) -> tuple[Event, bytes]:
+def _fact(job: SlurmJob, run: str, what: str, at_s: int, data: WorkloadFact) -> tuple[Event, bytes]:
     """Return a fact whose id says what, of which run, and a digest of the rest.
 
     The person is no part of the digest: the journal keeps ids in clear.
     """
-    digest = hashlib.sha256(b"%d" % at_s + data_json(data)).hexdigest()[:_DIGEST_CHARACTERS]
+    said: bytes | None = data_json(data)
+    digest = hashlib.sha256(b"%d%b" % (at_s, said)).hexdigest()[:_DIGEST_CHARACTERS]
     if job.user is not None and isinstance(data, Submitted):
-        data = msgspec.structs.replace(data, user=job.user)
-    id_ = f"{job.job}/{job.run_s}/{what}/{digest}"
-    return make(id=id_, source=f"{SCHEDULER}/{job.cluster}", at_s=at_s, data=data)
+        data, said = msgspec.structs.replace(data, user=job.user), None
+    id_ = f"{job.job}/{run}/{what}/{digest}"
+    return make(id=id_, source=f"{SCHEDULER}/{job.cluster}", at_s=at_s, data=data, said=said)
 
 
 def _check_times(job: SlurmJob, begin_s: int | None) -> None:

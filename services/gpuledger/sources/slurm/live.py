@@ -7,8 +7,9 @@ shows the tasks of an array that wait as one record; what makes facts of it must
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.lines import Broken, Line

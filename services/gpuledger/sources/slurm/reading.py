@@ -4,10 +4,11 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from gpuledger.kernel.accounts import escape_part, join
 from gpuledger.kernel.errors import BadRecord

@@ -29,6 +29,8 @@ Words = str | list[str] | None
 
 def plain(value: Value) -> int | None:
     """Return a number in either shape as a whole one; None when it is not set, infinite, or stands for that."""
+    if value is None:
+        return None
     if isinstance(value, Number):
         value = value.number if value.set and not value.infinite else None
     if value is None or value in UNSET or value != value:  # noqa: PLR0124 - NaN is not itself

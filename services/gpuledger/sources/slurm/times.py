@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from gpuledger.events.fields import END_OF_TIME_S
@@ -12,6 +13,9 @@ from gpuledger.sources.values import LocalTimes, Odd, epoch_second, shown, whole
 _DURATION = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{2})(?:\.\d+)?")
 _SHIFT_S = 7200
 """No clock is moved by more."""
+
+_REPEATED = 1 << 12
+"""So many durations are remembered: few limits differ."""
 
 
 ReadTime = Callable[[str, str], tuple[int | None, Odd | None]]
@@ -67,6 +71,7 @@ def span(read: ReadTime, start: str, end: str, length_s: int | None) -> Span:
     return Span(start_s, end_s, oddities)
 
 
+@lru_cache(maxsize=_REPEATED)
 def duration(field: str, value: str) -> int:
     """Return ``[days-][hours:]minutes:seconds`` in seconds, as Slurm prints them; 0 when there is none.
 
@@ -93,6 +98,7 @@ def duration(field: str, value: str) -> int:
     return total_s
 
 
+@lru_cache(maxsize=_REPEATED)
 def limit_seconds(raw: str, shown_limit: str) -> int | None:
     """Return a time limit in seconds, from its minutes or as people read it; None when there is none.
 

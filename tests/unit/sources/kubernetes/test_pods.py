@@ -17,7 +17,9 @@ from tests.unit.sources.kubernetes.building import (
 )
 
 from gpuledger.events.workload import Ended, Started, Submitted
+from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.protocol import Fault
+from gpuledger.sources.registry import source
 
 BEGAN = 1_793_476_800  # 2026-10-31T20:00:00Z
 AT_5, AT_9 = "2026-10-31T20:05:00Z", "2026-10-31T20:09:00Z"
@@ -142,3 +144,14 @@ def test_a_pod_that_is_gone_ends_when_that_was_seen(tmp_path: Path) -> None:
     written = running | {"metadata": running["metadata"] | {"managedFields": [{"time": AT_9}]}}
     at_s, end = last(tmp_path, change("DELETED", written))
     assert (at_s, end.estimated) == (BEGAN + 540, True)
+
+
+def test_a_retry_which_knows_no_earlier_state_finds_the_same_fault(tmp_path: Path) -> None:
+    late = pod("x", 1, {"phase": "Running", "conditions": []}, node="node-1")
+    late["metadata"]["creationTimestamp"] = "5626-10-31T20:00:00Z"
+    *_, fault = read(tmp_path, pod("x", 1, bound(AT_5)), late)
+    assert isinstance(fault, Fault)
+    assert fault.code == "missing-value"
+    with pytest.raises(BadRecord) as caught:
+        source("pods").retry(fault.raw, fault.context)
+    assert caught.value.code == fault.code

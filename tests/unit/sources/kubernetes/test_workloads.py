@@ -16,7 +16,9 @@ from tests.unit.sources.kubernetes.building import (
 )
 
 from gpuledger.events.workload import Ended, Preempted, Requeued, Started, Submitted
+from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.protocol import Fault
+from gpuledger.sources.registry import source
 
 BEGAN = 1_793_476_800  # 2026-10-31T20:00:00Z
 GIVEN = admission(assignment("main", 1, 8, "h100"))
@@ -108,6 +110,16 @@ def test_an_older_kueue_counts_nothing_and_later_admissions_are_named_by_their_t
     items = read(tmp_path, again)
     (start,) = [e.data for e in events(items) if isinstance(e.data, Started)]
     assert (start.run, start.attempt) == (f"at-{BEGAN + 2400}", 2)
+    assert odd(items) == ["history-missing"]
+
+
+@pytest.mark.parametrize("accumulated_s", [3600, 10**12, 2**53])
+def test_no_run_is_proven_that_lasted_longer_than_there_was_the_workload(
+    tmp_path: Path, accumulated_s: int
+) -> None:
+    over = state(accumulated_s, 1, given=None, Admitted=left(31), Evicted=("True", "Preempted", at(30)))
+    items = read(tmp_path, job(over))
+    assert told(events(items)) == [("workload.submitted", BEGAN)]
     assert odd(items) == ["history-missing"]
 
 
@@ -238,3 +250,17 @@ def test_an_admission_that_says_nothing_is_a_fault(tmp_path: Path) -> None:
     (fault,) = read(tmp_path, job(state(given=None, Admitted=admitted(0))))
     assert isinstance(fault, Fault)
     assert (fault.code, "status.admission" in fault.message) == ("missing-value", True)
+
+
+def test_a_fault_of_a_workload_that_is_followed_is_found_again_by_a_retry(tmp_path: Path) -> None:
+    """Alone, the later state asks for no GPU and would be passed over."""
+    later = job(state(given=None, Finished=("True", "Succeeded", "")))
+    del later["status"]["conditions"][0]["lastTransitionTime"]
+    later["spec"]["podSets"] = []
+    *_, fault = read(tmp_path, job(state(Admitted=admitted(10))), later)
+    assert isinstance(fault, Fault)
+    with pytest.raises(BadRecord) as caught:
+        source("kueue").retry(fault.raw, fault.context)
+    assert (fault.code, caught.value.code) == ("missing-value", "missing-value")
+    assert "Finished" in fault.message
+    assert "Finished" in caught.value.message

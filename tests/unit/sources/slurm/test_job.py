@@ -1,9 +1,9 @@
 """From a neutral job to facts: what is told of a run, when, and how far its record had come."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.sources.slurm.told import HOUR, T, gpu_seconds, histories
 
 from gpuledger.events import workload as events
