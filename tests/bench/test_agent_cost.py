@@ -24,7 +24,10 @@ SHARE_MAX = 0.01
 def test_the_agent_costs_under_one_percent_of_a_core(tmp_path: Path, test_form: str) -> None:
     """Eight devices, read every five seconds, a message a minute; the driver's own work is not counted."""
     clock = Clock()
-    cards = [Card(f"GPU-{n}", f"00000000:{n}8:00.0", pids=(1000 + n,)) for n in range(GPUS)]
+    cards = [
+        Card(f"GPU-{n}", f"00000000:{n}8:00.0", pids=(1000 + n,), shares=(91.5, 40.25, 12.0))
+        for n in range(GPUS)
+    ]
     driver = Nvml(Bindings(cards, clock.sleep), clock.sleep)
     for pid in range(1000, 1000 + GPUS):
         (tmp_path / str(pid)).mkdir()

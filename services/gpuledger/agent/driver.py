@@ -32,6 +32,8 @@ class Snapshot:
 
     Args:
         gpu_util: Percent of the time just past in which some kernel ran.
+        gr_engine_active: Percent of the time since the reading before in which an engine worked; likewise
+            sm_active of its SMs, and tensor_active of their tensor cores.
         memory_bytes: Memory in use.
         power_mw: Power.
         energy_mj: Energy since the driver was loaded.
@@ -42,6 +44,9 @@ class Snapshot:
     """
 
     gpu_util: int | None = None
+    gr_engine_active: float | None = None
+    sm_active: float | None = None
+    tensor_active: float | None = None
     memory_bytes: int | None = None
     power_mw: int | None = None
     energy_mj: int | None = None

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from gpuledger.agent.driver import Device, DeviceLost, Snapshot, Xid
+from gpuledger.agent.gpm import UNKNOWN, Gpm
 from gpuledger.kernel.errors import Unavailable
 
 Value = TypeVar("Value")
@@ -24,6 +25,7 @@ class Nvml:
         self._open = False
         self._events: Any = None
         self._handles: dict[Device, Any] = {}
+        self._gpm = Gpm(self._nvml)
 
     def devices(self) -> Sequence[Device]:
         """Return the devices there are; see ``Driver.devices``."""
@@ -44,8 +46,12 @@ class Nvml:
         utilisation = self._ask(lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
         remapped = self._ask(lambda: nvml.nvmlDeviceGetRemappedRows(handle))
         processes = self._ask(lambda: nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+        engine, sms, tensor = self._ask(lambda: self._gpm.shares(device, handle)) or UNKNOWN
         return Snapshot(
             gpu_util=utilisation,
+            gr_engine_active=engine,
+            sm_active=sms,
+            tensor_active=tensor,
             memory_bytes=self._ask(lambda: nvml.nvmlDeviceGetMemoryInfo(handle).used),
             power_mw=self._ask(lambda: nvml.nvmlDeviceGetPowerUsage(handle)),
             energy_mj=self._ask(lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(handle)),
@@ -86,6 +92,7 @@ class Nvml:
         self._open, self._events = False, None
         self._handles.clear()
         try:
+            self._gpm.close()
             if events is not None:
                 nvml.nvmlEventSetFree(events)
             if was_open:

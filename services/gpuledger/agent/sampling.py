@@ -4,11 +4,12 @@ An interval ends when it is long enough, and earlier when a device comes, goes, 
 one message each device is measured throughout and belongs to one run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from gpuledger.agent.driver import Device, Snapshot
+from gpuledger.agent.gpm import Shares
 from gpuledger.events.telemetry import GpuSample, XidSeen
 
 _MIB = 1 << 20
@@ -25,6 +26,7 @@ class _Sums:
     uuid: str
     handle: str | None
     util: list[int] = field(default_factory=list)
+    shares: list[Shares] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     power: list[int] = field(default_factory=list)
     energy: list[int | None] = field(default_factory=list)
@@ -38,16 +40,21 @@ class _Sums:
         ):
             if value is not None:
                 values.append(value)
+        self.shares.append((said.gr_engine_active, said.sm_active, said.tensor_active))
         self.energy.append(said.energy_mj)
         self.errors.append(said.ecc_uncorrected)
 
     def sample(self, snapshots: int, xids: list[XidSeen]) -> GpuSample:
         """Return the sample; a measure that failed once is unknown, for a mean of the rest would cover less."""
         energy, errors = _increase(self.energy), _increase(self.errors)
+        engine, sms, tensor = map(_share, zip(*self.shares, strict=True))
         return GpuSample(
             uuid=self.uuid,
             handle=self.handle,
             gpu_util=_mean(self.util, snapshots, 1),
+            gr_engine_active=engine,
+            sm_active=sms,
+            tensor_active=tensor,
             memory_mib=_mean(self.memory, snapshots, _MIB),
             power_w=_mean(self.power, snapshots, 1000),
             energy_mj=None if energy is None else Decimal(energy),
@@ -138,6 +145,14 @@ def _mean(values: list[int], snapshots: int, unit: int) -> Decimal | None:
     if len(values) < snapshots or not values:
         return None
     return (Decimal(sum(values)) / (len(values) * unit)).quantize(_HUNDREDTH)
+
+
+def _share(values: Sequence[float | None]) -> Decimal | None:
+    """Return the mean of shares that are each of the time since the snapshot before; the first is of time before."""
+    known = [value for value in values[1:] if value is not None]
+    if len(known) < len(values) - 1 or not known:
+        return None
+    return Decimal(sum(known) / len(known)).quantize(_HUNDREDTH)
 
 
 def _increase(counter: list[int | None]) -> int | None:

@@ -5,8 +5,9 @@ carry timestamps, or the person who imports says when (``--at``). Nothing is gue
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -21,7 +22,7 @@ from gpuledger.sources.lines import read_lines
 from gpuledger.sources.pieces import Facts, Interpreter, PieceSource, interpret
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.readings import Device, Readings, measured
-from gpuledger.sources.slices import slice_milli
+from gpuledger.sources.slices import Part, apportioned, part_of
 from gpuledger.sources.values import LocalTimes, Odd, instant_in_bounds, name, shown
 
 _FULL = 100
@@ -92,7 +93,9 @@ class _Scrapes(Interpreter):
         taken: list[tuple[str, int, list[Device]]] = []
         for host, series in hosts.items():
             at_s = self._time(raw, [sample for found in series.values() for sample in found])
-            taken.append((host, at_s, [_device(uuid, found, oddities) for uuid, found in series.items()]))
+            devices = [_device(uuid, found, oddities) for uuid, found in series.items()]
+            _weigh(devices, series)
+            taken.append((host, at_s, devices))
         for host, at_s, devices in taken:
             told, odd = self._readings.facts(host, at_s, devices)
             facts += told
@@ -168,8 +171,6 @@ def _key(labels: Mapping[str, str]) -> str:
 def _device(uuid: str, series: _Series, oddities: list[Odd]) -> Device:
     labels = series[0].labels
     device = Device(uuid=uuid, pci=labels.get("pci_bus_id"), handle=_handle(series))
-    if profile := labels.get("GPU_I_PROFILE"):
-        device.gpus_milli = slice_milli(profile, labels.get("modelName", ""))
     seen: set[str] = set()
     for sample in series:
         if sample.name in seen:
@@ -181,6 +182,42 @@ def _device(uuid: str, series: _Series, oddities: list[Odd]) -> Device:
             continue
         _take(device, sample.name, value, oddities)
     return device
+
+
+def _weigh(devices: Sequence[Device], series: Mapping[str, _Series]) -> None:
+    """Say what part of its device each slice is; those of one device stand in one scrape.
+
+    Raises:
+        BadRecord: When a profile is not known, or the slices of a device are more than it.
+    """
+    sliced: dict[str, list[tuple[int, str, Device, Part]]] = {}
+    for device in devices:
+        labels = series[device.uuid][0].labels
+        if profile := labels.get("GPU_I_PROFILE"):
+            part = part_of(profile, labels.get("modelName", ""))
+            if part is None:
+                raise _unknown(
+                    device.uuid, f"{shown(profile)} is no MIG profile of {shown(labels.get('modelName', ''))}"
+                )
+            instance = labels.get("GPU_I_ID", "")
+            place = int(instance) if instance.isdecimal() else 0
+            sliced.setdefault(labels["UUID"], []).append((place, instance, device, part))
+    for uuid, found in sliced.items():
+        found.sort(key=itemgetter(0, 1))
+        try:
+            amounts = apportioned([part for *_, part in found])
+        except ValueError as error:
+            raise _unknown(uuid, "its slices are more than the device") from error
+        for (_, _, device, _), gpus_milli in zip(found, amounts, strict=True):
+            device.gpus_milli = gpus_milli
+
+
+def _unknown(uuid: str, what: str) -> BadRecord:
+    return BadRecord(
+        f"GPU_I_PROFILE of {uuid}: {what}",
+        code="unknown-profile",
+        hint="profiles look like 1g.10gb; those that are known stand in docs/sources/kubernetes.md",
+    )
 
 
 def _take(device: Device, metric: str, value: float, oddities: list[Odd]) -> None:

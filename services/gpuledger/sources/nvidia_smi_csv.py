@@ -80,6 +80,10 @@ class _Rows(Translator):
         """Return when the readings before were taken."""
         return {**super().remember(values), **self._readings.remember()}
 
+    def lose(self) -> None:
+        """Begin anew, with every device: of a row that is lost it may not be known which it was of."""
+        self._readings.forget()
+
     def translate(self, record: Record) -> Facts:
         if self._columns is None:
             self._columns = _wanted(record.values)

@@ -23,6 +23,10 @@ SILENCE_S = 300
 FIRST_S = 1
 """What a reading stands for that none came before."""
 
+_SECONDS = 1 << 16
+"""So many readings of one pass are known by their second: two hours of eight devices that are read each second. A
+clock that goes back, as local time does in autumn, comes to seconds that it showed before."""
+
 _READ = "read"
 
 _MOST = 10**18
@@ -83,6 +87,9 @@ class Readings:
             raise Refused(error.message, hint=error.hint) from error
         self._read_s: dict[tuple[str, str], int] = _remembered((context or {}).get(_READ))
         self._lost_s = self._read_s
+        self._seconds: dict[tuple[str, str, int], None] = {
+            (*key, at_s): None for key, at_s in self._read_s.items()
+        }
         self._energy_mj: dict[tuple[str, str], int] = {}
         self._troubled: set[tuple[str, str, str]] = set()
 
@@ -112,7 +119,7 @@ class Readings:
         """Return what follows from a reading of a host, or of the part of a host that has readings of its own.
 
         Raises:
-            BadRecord: When the second is told of already.
+            BadRecord: When the second is told of already: its samples would be taken for those, and be lost.
         """
         since_s, oddities = self._since(host, part, at_s)
         interval_s = FIRST_S if since_s is None else at_s - since_s
@@ -127,12 +134,15 @@ class Readings:
     def _since(self, host: str, part: str, at_s: int) -> tuple[int | None, list[Odd]]:
         """Return when the reading before was, if this one stands for the time since then."""
         before_s = self._read_s.get((host, part))
-        if before_s == at_s:
+        if (host, part, at_s) in self._seconds:
             raise BadRecord(
                 f"a second reading of {part or host} in the same second",
                 code="same-second",
-                hint="read at most once a second; two readings of one file are told apart by their time",
+                hint="read at most once a second, by a clock that is not set back: readings are known by their time",
             )
+        if len(self._seconds) >= _SECONDS:
+            del self._seconds[next(iter(self._seconds))]
+        self._seconds[host, part, at_s] = None
         self._read_s[host, part] = at_s
         if before_s is not None and at_s < before_s:
             return None, [("time-went-back", f"{before_s - at_s} s before the reading above it")]

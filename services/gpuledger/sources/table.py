@@ -72,6 +72,10 @@ class Translator(ABC):
         del values
         return {}
 
+    def lose(self) -> None:
+        """Take note that a row could not be understood; for tables whose rows follow from the ones before."""
+        return
+
     @abstractmethod
     def translate(self, record: Record) -> Facts:
         """Return the facts of a row.
@@ -204,6 +208,7 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
     for item in table.lines:
         position = offset + item.position
         if isinstance(item, Broken):
+            translator.lose()
             context = {**_context(table, translator.options, item.number, 0), "partial": item.partial}
             yield Fault(item.number, item.code, item.message, item.hint, item.raw, context, place, position)
             continue
@@ -214,6 +219,7 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
         try:
             events, oddities = translator.translate(Record(row_values(header, raw), raw, ordinal))
         except BadRecord as error:
+            translator.lose()
             yield _fault(table, translator, item, ordinal, error, position)
             continue
         if not events:

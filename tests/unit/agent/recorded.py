@@ -60,6 +60,8 @@ class Card:
     remapped: Any = (0, 0, 0, 0)
     pids: Any = ()
     can_listen: bool = True
+    shares: Any = None
+    """Percent that the engine, SMs and tensor cores were busy since the sample before; None where nobody counts."""
 
 
 @dataclass
@@ -72,11 +74,18 @@ class Bindings:
     events: list[tuple[Card, int] | str] = field(default_factory=list)
     opened: int = 0
     closed: int = 0
+    held: int = 0
+    """Samples that were taken from the driver and not given back."""
 
     NVMLError = NVMLError
     NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1
     NVML_VOLATILE_ECC = 0
     nvmlEventTypeXidCriticalError = 8
+    NVML_SUCCESS = 0
+    NVML_GPM_METRICS_GET_VERSION = 1
+    NVML_GPM_METRIC_GRAPHICS_UTIL = 1
+    NVML_GPM_METRIC_SM_UTIL = 2
+    NVML_GPM_METRIC_ANY_TENSOR_UTIL = 5
 
     def __post_init__(self) -> None:
         for name, code in CODES.items():
@@ -150,6 +159,33 @@ class Bindings:
             raise NVMLError(event)
         card, code = event
         return SimpleNamespace(device=card, eventData=code)
+
+    def nvmlGpmQueryDeviceSupport(self, card: Card) -> SimpleNamespace:
+        return SimpleNamespace(isSupportedDevice=int(card.shares is not None))
+
+    def nvmlGpmSampleAlloc(self) -> list[Any]:
+        self.held += 1
+        return []
+
+    def nvmlGpmSampleFree(self, sample: list[Any]) -> None:
+        del sample
+        self.held -= 1
+
+    def nvmlGpmSampleGet(self, card: Card, sample: list[Any]) -> None:
+        sample[:] = [_answer(card.shares)]
+
+    def c_nvmlGpmMetricsGet_t(self) -> SimpleNamespace:
+        return SimpleNamespace(metrics=[SimpleNamespace() for _ in range(477)])
+
+    def nvmlGpmMetricsGet(self, asked: SimpleNamespace) -> None:
+        assert (asked.version, asked.numMetrics) == (1, 3)
+        assert asked.sample1 is not asked.sample2
+        assert asked.sample1
+        (shares,) = asked.sample2
+        by_id = dict(zip((1, 2, 5), shares, strict=True))
+        for metric in asked.metrics[: asked.numMetrics]:
+            value = by_id[metric.metricId]
+            metric.nvmlReturn, metric.value = (0, value) if value is not None else (3, 0.0)
 
 
 def _answer(value: Any) -> Any:  # noqa: ANN401

@@ -46,6 +46,18 @@ def test_a_sample_is_the_mean_of_what_was_said() -> None:
     assert (gpu.energy_mj, gpu.ecc_uncorrected) == (9_000, 2)
 
 
+def test_shares_are_of_the_time_between_readings_so_the_first_of_an_interval_is_not_of_it() -> None:
+    steps = [
+        (600, Snapshot(sm_active=90.0, tensor_active=None)),
+        (630, Snapshot(sm_active=10.0, tensor_active=20.0)),
+        (660, Snapshot(sm_active=30.0, tensor_active=40.005, gr_engine_active=5.0)),
+    ]
+    ((measured),) = fed(Sampling(60, 45), *((at_s, {GPU_1: (one, None)}) for at_s, one in steps))
+    (gpu,) = measured.gpus
+    assert (gpu.sm_active, gpu.tensor_active) == (Decimal("20.00"), Decimal("30.00"))
+    assert gpu.gr_engine_active is None
+
+
 def test_what_one_reading_could_not_say_is_unknown_for_the_interval() -> None:
     steps = [(600, said(50, energy_mj=5)), (630, said(None, energy_mj=None)), (660, said(50, energy_mj=9))]
     ((measured),) = fed(Sampling(60, 45), *((at_s, {GPU_1: one}) for at_s, one in steps))

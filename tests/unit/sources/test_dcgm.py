@@ -42,7 +42,7 @@ def test_a_scrape_is_one_message_of_a_host(tmp_path: Path, scrape: bytes) -> Non
     )
     assert (first.memory_mib, first.power_w) == (71_234, Decimal("655.125"))
     assert second.handle == "pod/vision/train-0"
-    assert (small.uuid, small.gpus_milli, small.gr_engine_active) == ("GPU-2c/7", 142, 50)
+    assert (small.uuid, small.gpus_milli, small.gr_engine_active) == ("GPU-2c/7", 143, 50)
     assert (large.uuid, large.gpus_milli) == ("GPU-2c/2", 428)
 
 
@@ -170,3 +170,34 @@ def test_a_fault_is_read_again_with_what_it_kept(tmp_path: Path) -> None:
 def test_what_is_no_scrape_of_the_exporter_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(Refused, match="no metric of dcgm-exporter"):
         read("dcgm", tmp_path / "s", content)
+
+
+@pytest.mark.parametrize("profiles", [("4g.40gb", "4g.40gb"), ("1g.10gb", "1g.6gb"), ("9g.1gb", "1g.10gb")])
+def test_slices_that_a_device_cannot_have_are_refused(tmp_path: Path, profiles: tuple[str, str]) -> None:
+    text = b"".join(
+        metric(
+            "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "1", f'{LABELS},GPU_I_PROFILE="{profile}",GPU_I_ID="{number}"'
+        )
+        for number, profile in enumerate(profiles)
+    )
+    assert only(read("dcgm", tmp_path / "s", STAMP + text)).code == "unknown-profile"
+
+
+def test_a_device_that_runs_share_is_of_none_of_them(tmp_path: Path) -> None:
+    text = b"".join(metric("DCGM_FI_DEV_GPU_UTIL", "9", f'{LABELS},hpc_job="{job}"') for job in (7, 8))
+    assert [gpu.handle for gpu in gpus(one("dcgm", tmp_path / "s", STAMP + text))] == [None]
+
+
+@pytest.mark.parametrize(
+    ("labels", "handle"),
+    [
+        ('namespace="a",pod="b"', "pod/a/b"),
+        ('namespace="gpu-operator",pod="dcgm-exporter-x",exported_namespace="a",exported_pod="b"', "pod/a/b"),
+        ('namespace="a",pod="b",pod_uid="6f1c"', "pod/6f1c"),
+        ('hpc_job="8841_7"', "job/8841_7"),
+        ('hpc_job="",pod=""', None),
+    ],
+)
+def test_labels_say_what_the_host_calls_the_run(tmp_path: Path, labels: str, handle: str | None) -> None:
+    text = metric("DCGM_FI_DEV_GPU_UTIL", "9", f"{LABELS},{labels}")
+    assert [gpu.handle for gpu in gpus(one("dcgm", tmp_path / "s", STAMP + text))] == [handle]

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.sources.rows import codes, data, events, one, only, read
 
 from gpuledger.kernel.errors import Refused
-from gpuledger.sources.protocol import ImportOptions, Translated
+from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.registry import source
 
 OPTIONS = ImportOptions(timezone="UTC", host="n1")
@@ -80,6 +80,52 @@ def test_a_column_in_another_unit_is_reported_and_left_out(tmp_path: Path) -> No
 def test_a_row_that_cannot_be_read_is_a_fault(tmp_path: Path, row: bytes, code: str) -> None:
     fault = only(read("nvidia-smi-csv", tmp_path / "c", HEADER + row, OPTIONS))
     assert fault.code == code
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        b"2026/07/14 08:12:48.696, GPU-1, 38 %, 575 MiB\n",
+        b"2026/07/14 08:12:48.696, [N/A], 38 %, 575 MiB, 69.85 W\n",
+        b"2026/07/14 at eight, GPU-1, 38 %, 575 MiB, 69.85 W\n",
+        b"2026/07/14 08:12:48.696, GPU-1, \xff %, 575 MiB, 69.85 W\n",
+        b"x" * 2_000_000 + b"\n",
+    ],
+    ids=["columns", "device", "time", "text", "line"],
+)
+def test_no_interval_goes_over_a_row_that_is_lost(tmp_path: Path, lost: bytes) -> None:
+    content = HEADER + ROW + lost + ROW.replace(b"12:38", b"12:58") + ROW.replace(b"12:38", b"13:08")
+    items = read("nvidia-smi-csv", tmp_path / "c", content, OPTIONS)
+    assert [data(item)[0].interval_s if isinstance(item, Translated) else None for item in items] == [
+        1,
+        None,
+        1,
+        10,
+    ]
+
+
+def test_a_row_that_is_mended_stands_for_the_time_since_the_one_before_it(tmp_path: Path) -> None:
+    lost = ROW.replace(b"12:38.696", b"12:5x")
+    fault = only(read("nvidia-smi-csv", tmp_path / "c", HEADER + ROW + lost, OPTIONS))
+    mended = source("nvidia-smi-csv").retry(fault.raw.replace(b"12:5x", b"12:58"), fault.context)
+    assert data(mended)[0].interval_s == 20
+
+
+def test_rows_that_are_mended_never_stand_for_the_same_time(tmp_path: Path) -> None:
+    lost = [ROW.replace(b"12:38.696", b"12:4x"), ROW.replace(b"12:38.696", b"12:5x")]
+    items = read("nvidia-smi-csv", tmp_path / "c", HEADER + ROW + b"".join(lost), OPTIONS)
+    mended = [
+        source("nvidia-smi-csv").retry(item.raw.replace(b"x", b"8"), item.context)
+        for item in items
+        if isinstance(item, Fault)
+    ]
+    assert [data(item)[0].interval_s for item in mended] == [10, 1]
+
+
+def test_a_clock_that_shows_a_second_again_is_a_fault_and_no_repeated_sample(tmp_path: Path) -> None:
+    later = ROW.replace(b"12:38", b"13:08")
+    items = read("nvidia-smi-csv", tmp_path / "c", HEADER + ROW + later + ROW, OPTIONS)
+    assert only(items).code == "same-second"
 
 
 def test_a_mended_row_is_read_again(tmp_path: Path) -> None:

@@ -83,6 +83,18 @@ def test_a_second_reading_in_one_second_is_a_fault() -> None:
     own.facts("n1", 1000, [device()], "GPU-2")
 
 
+def test_a_clock_that_comes_to_a_second_again_loses_no_reading_unseen() -> None:
+    own = readings()
+    for at_s in (1000, 1060, 940):
+        own.facts("n1", at_s, [device()])
+    for at_s in (1000, 1060):
+        with pytest.raises(BadRecord) as caught:
+            own.facts("n1", at_s, [device()])
+        assert caught.value.code == "same-second"
+    assert sampled(own.facts("n1", 1000, [device()], "GPU-2"))[1].interval_s == 1
+    assert sampled(own.facts("n2", 1000, [device()]))[1].interval_s == 1
+
+
 def test_what_a_lost_reading_would_have_stood_for_stays_unknown() -> None:
     own = readings()
     own.facts("n1", 1000, [device()])

@@ -22,7 +22,7 @@ _COUNT, _MEMORY, _REPLICAS = "nvidia.com/gpu.count", "nvidia.com/gpu.memory", "n
 _SHARED = "-SHARED"
 _PLAIN_COUNTS = ("alibabacloud.com/gpu-count",)
 _MODELS = ("nvidia.com/gpu.product", "alibabacloud.com/gpu-card-model", "cloud.google.com/gke-accelerator")
-_MIG_PRODUCT = re.compile(r"(?P<model>.+)-MIG-(?P<profile>[0-9]+g\.[0-9]+gb(?:[.+-]me)?)")
+_MIG_PRODUCT = re.compile(r"(?P<model>.+)-MIG-(?P<profile>[0-9]+g\.[0-9]+gb\S*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _device(labels: Mapping[str, str]) -> Device:
         name("metadata.labels", model)
         model = model.removesuffix(_SHARED)
         if sliced := _MIG_PRODUCT.fullmatch(model):
-            model, milli = sliced["model"], slices(sliced["profile"])
+            model, milli = sliced["model"], slices(sliced["profile"], model=sliced["model"])
     if replicas := whole(_REPLICAS, labels.get(_REPLICAS, 1)):
         milli //= replicas
     memory = labels.get(_MEMORY)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.kubernetes.objects import Amount, Container, PodSpec, Resources
+from gpuledger.sources.slices import part_of
 from gpuledger.sources.values import GPU_LIMIT, shown
 
 GPU = "nvidia.com/gpu"
@@ -22,41 +23,6 @@ _CORES, _TOTAL_CORES = "nvidia.com/gpucores", "nvidia.com/total-gpucores"
 _MEMORIES = ("nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/total-gpumem")
 _MILLI_PER_CORE = 10
 """HAMi counts the compute of a device in percent."""
-
-SEVENTHS, QUARTERS = 7, 4
-
-# Compute slices of a profile, and of the whole device it is cut from. A profile that is not listed is not guessed:
-# 1g.24gb is a seventh of one device and a quarter of another.
-_PROFILES = {
-    **dict.fromkeys(
-        (
-            "1g.5gb", "1g.10gb", "1g.12gb", "1g.18gb", "1g.20gb", "1g.23gb", "1g.34gb", "1g.35gb",
-            "1g.36gb", "1g.45gb",
-        ),
-        (1, SEVENTHS),
-    ),
-    **dict.fromkeys(
-        ("2g.10gb", "2g.20gb", "2g.24gb", "2g.35gb", "2g.36gb", "2g.45gb", "2g.67gb", "2g.70gb"),
-        (2, SEVENTHS),
-    ),
-    **dict.fromkeys(
-        ("3g.20gb", "3g.40gb", "3g.48gb", "3g.71gb", "3g.72gb", "3g.90gb", "3g.135gb", "3g.139gb"),
-        (3, SEVENTHS),
-    ),
-    **dict.fromkeys(
-        ("4g.20gb", "4g.40gb", "4g.48gb", "4g.71gb", "4g.72gb", "4g.90gb", "4g.135gb", "4g.139gb"),
-        (4, SEVENTHS),
-    ),
-    **dict.fromkeys(
-        (
-            "7g.40gb", "7g.80gb", "7g.94gb", "7g.96gb", "7g.141gb", "7g.144gb", "7g.180gb", "7g.269gb",
-            "7g.278gb",
-        ),
-        (7, SEVENTHS),
-    ),
-    "1g.6gb": (1, QUARTERS), "2g.12gb": (2, QUARTERS), "4g.24gb": (4, QUARTERS),
-    "2g.48gb": (2, QUARTERS), "4g.96gb": (4, QUARTERS),
-}  # fmt: skip
 
 _WHOLE = re.compile(r"([0-9]{1,15})(k|M|Ki|Mi)?")
 _FACTORS = {None: 1, "k": 1000, "M": 1000**2, "Ki": 1024, "Mi": 1024**2}
@@ -114,26 +80,27 @@ def whole_mib(field: str, value: Amount) -> int:
     return int(text)
 
 
-def slices(profile: str, count: int = 1) -> int:
-    """Return what so many MIG slices of a profile are, in milli-GPU.
+def slices(profile: str, count: int = 1, model: str = "") -> int:
+    """Return what so many MIG slices of a profile are, in milli-GPU, rounded down together.
 
-    Slices are apportioned by index, the first of a device gets what the division leaves over: sevenths are 142 and
-    six times 143. Runs that share a device never add up to more than it.
+    Runs that share a device never add up to more than it.
+
+    Args:
+        profile: As resources and labels name it, such as ``1g.10gb`` or ``1g.10gb.me``.
+        count: How many of one run.
+        model: The device's, where it is known.
 
     Raises:
         BadRecord: When the profile is not known.
     """
-    name = profile.replace("+", ".").removesuffix(".all")
-    name = name.removesuffix(".me").removesuffix("-me").removesuffix(".gfx")
-    known = _PROFILES.get(name)
-    if known is None:
+    part = part_of(profile, model)
+    if part is None:
         raise BadRecord(
             f"{MIG}{profile}: the profile is not known",
             code="unknown-profile",
             hint="its part of a device must be in the table of docs/sources/kubernetes.md",
         )
-    compute, of = known
-    return GPU_MILLI * compute * count // of
+    return part.milli(count)
 
 
 def gpus_milli(resources: Mapping[str, Amount], device_milli: int = GPU_MILLI) -> int:

@@ -14,27 +14,15 @@ from typing import NamedTuple
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.slices import part_of
 from gpuledger.sources.values import GPU_LIMIT, Odd, gpu_count, shown
 
-_PROFILE = re.compile(r"(?:.*[_.:-])?(\d+g\.\d+gb)(?:\+\S+)?", re.IGNORECASE)
+_SLICED = re.compile(r"(?:(.*?)[_.:-])??((?:\dc\.)?\d+g\.\d+gb\S*)", re.IGNORECASE)
+"""A type of GRES that is a slice: a profile, perhaps after the model, such as ``a100_1g.5gb``."""
+
 _DETAIL = re.compile(r"\(.*\)$")
 _KINDS = frozenset(("gpu", "shard", "mps"))
 _CACHE_LIMIT = 1 << 14
-
-_SEVENTHS = (
-    "1g.5gb 1g.10gb 1g.12gb 1g.18gb 1g.20gb 1g.23gb 1g.35gb 1g.45gb "
-    "2g.10gb 2g.20gb 2g.24gb 2g.35gb 2g.45gb "
-    "3g.20gb 3g.40gb 3g.47gb 3g.48gb 3g.71gb 3g.90gb "
-    "4g.20gb 4g.40gb 4g.47gb 4g.48gb 4g.71gb 4g.90gb "
-    "7g.40gb 7g.80gb 7g.94gb 7g.96gb 7g.141gb 7g.180gb"
-)
-_QUARTERS = "1g.6gb 2g.12gb 4g.24gb 2g.48gb 4g.96gb"
-
-SLICES: Mapping[str, tuple[int, int]] = {
-    **{profile: (int(profile[0]), 7) for profile in _SEVENTHS.split()},
-    **{profile: (int(profile[0]), 4) for profile in _QUARTERS.split()},
-}
-"""MIG profile -> slices, of how many. ``1g.24gb`` is a seventh of one model and a quarter of another: not here."""
 
 MPS_PER_GPU = 100
 """Slurm counts MPS in percent of a GPU."""
@@ -154,18 +142,17 @@ class Tres:
         own = self._fractions.get(f"gpu:{name}")
         if own is not None:
             return count * own
-        profile = _PROFILE.fullmatch(name)
-        if profile is None:
+        sliced = _SLICED.fullmatch(name)
+        if sliced is None:
             return count * GPU_MILLI
-        slices = SLICES.get(profile[1].lower())
-        if slices is None:
+        part = part_of(sliced[2], sliced[1] or "")
+        if part is None:
             raise BadRecord(
                 f"{field}: {shown(name)} is a part of a GPU of unknown size",
                 code="unknown-fraction",
                 hint=f"say how many milli-GPU one is: gpu:{name}=142",
             )
-        part, of = slices
-        return count * part * GPU_MILLI // of
+        return part.milli(count)
 
     def _part(self, field: str, name: str) -> int:
         """Return what one shard or one percent of MPS is in milli-GPU."""

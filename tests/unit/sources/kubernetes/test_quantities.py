@@ -66,6 +66,11 @@ def test_a_profile_that_is_not_known_is_not_guessed(profile: str) -> None:
     assert refused.value.code == "unknown-profile"
 
 
+def test_a_profile_of_several_models_is_a_part_of_the_model_that_is_told() -> None:
+    assert slices("1g.24gb", model="NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition") == 250
+    assert slices("1g.24gb", model="NVIDIA-GH200-480GB") == 142
+
+
 def test_all_resources_of_a_list_count_and_others_do_not() -> None:
     assert (
         gpus_milli({"nvidia.com/gpu": "2", "nvidia.com/mig-3g.40gb": "1", "cpu": "8", "memory": "1Gi"})
