@@ -39,8 +39,12 @@ nobody knows; that is four fifths of the work, and what makes a sentinel a dead 
 @pytest.fixture(scope="module")
 def messages(test_form: str) -> list[bytes]:
     """What 128 hosts with 8 GPUs each publish, a message a minute."""
-    found = []
-    for minute in range(MINUTES[test_form]):
+    return [value for _, value in measured(MINUTES[test_form])]
+
+
+def measured(minutes: int) -> Iterator[tuple[str, bytes]]:
+    """Yield what 128 hosts with 8 GPUs each publish, a message a minute, with the host that it is of."""
+    for minute in range(minutes):
         for host in range(HOSTS):
             gpus = [
                 GpuSample(
@@ -55,8 +59,8 @@ def messages(test_form: str) -> list[bytes]:
             ]
             fact = Sampled(cluster="alpha", host=f"node-{host:03}", interval_s=INTERVAL_S, gpus=gpus)
             at_s = 1_796_083_200 + minute * INTERVAL_S
-            found.append(encode(id=f"node-{host:03}/{at_s}", source="nvml/alpha", at_s=at_s, data=fact))
-    return found
+            value = encode(id=f"node-{host:03}/{at_s}", source="nvml/alpha", at_s=at_s, data=fact)
+            yield f"node-{host:03}", value
 
 
 def records(messages: list[bytes]) -> list[Record]:

@@ -53,7 +53,7 @@ def outcome(
     published = publish(apache_kafka.bootstrap, traces)
     # One server, held open: an embedded PostgreSQL stops with its last user.
     with running_home(folder / "home") as attacked:
-        clean = _database_beside(attacked)
+        clean = database_beside(attacked)
         assert clean.fresh("db", "upgrade").status == 0
         for name, path in traces:
             clean.done("import", name, path)
@@ -153,13 +153,14 @@ def test_importing_the_files_afterwards_adds_nothing(outcome: Outcome) -> None:
     assert outcome.attacked.heads() == heads
 
 
-def _database_beside(ledger: Ledger) -> Ledger:
-    """Return an empty ledger on the same server."""
+def database_beside(ledger: Ledger) -> Ledger:
+    """Return an empty ledger on the same server, in a database of the same name with ``_clean`` behind it."""
     engine = make_engine(ledger.url)
+    name = f"{engine.url.database}_clean"
     with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
         connection.exec_driver_sql(
-            "CREATE DATABASE clean TEMPLATE template0 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'"
+            f"CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'"
         )
+    url = engine.url.set(database=name).render_as_string(hide_password=False)
     engine.dispose()
-    url = ledger.url.replace("/gpuledger?", "/clean?")
     return Ledger({**ledger.settings, "GPULEDGER_DATABASE_URL": url}, url)

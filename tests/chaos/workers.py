@@ -5,9 +5,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from kafka import KafkaAdminClient
+from kafka.errors import CoordinatorNotAvailableError
 from tests.commands.fixtures import Ledger
 from tests.commands.running import start
 
+from gpuledger.database.engine import make_engine, reading
+from gpuledger.ingest.holding import group_name
 from gpuledger.ingest.worker import CONSUMER
 from gpuledger.streams.topics import SCHEDULER_EVENTS, Topic
 
@@ -29,24 +33,41 @@ class Watch:
         self.ledger, self.topic = ledger, topic
 
     def standing(self) -> tuple[int, int]:
-        """Return epoch and position; (0, 0) before the first worker."""
-        rows = self.ledger.rows(
-            "SELECT epoch, position FROM ledger.stream_offsets"
-            " WHERE consumer = :consumer AND stream = :stream AND partition = 0",
+        """Return the highest epoch and the sum of the positions; (0, 0) before the first worker."""
+        ((epoch, position),) = self.ledger.rows(
+            "SELECT coalesce(max(epoch), 0), coalesce(sum(position), 0)::bigint FROM ledger.stream_offsets"
+            " WHERE consumer = :consumer AND stream = :stream",
             consumer=CONSUMER,
             stream=self.topic,
         )
-        return (rows[0][0], rows[0][1]) if rows else (0, 0)
+        return epoch, position
 
     @property
     def epoch(self) -> int:
-        """How many workers have claimed the topic."""
+        """How many workers have claimed a partition of the topic, the one that was claimed most."""
         return self.standing()[0]
 
     @property
     def position(self) -> int:
-        """The next position to read."""
+        """How many records are booked."""
         return self.standing()[1]
+
+
+def shares(ledger: Ledger, bootstrap: str, topic: Topic = SCHEDULER_EVENTS) -> list[list[int]]:
+    """Return the partitions that each worker of the topic has from its group, as the broker says; [] while it moves."""
+    with reading(make_engine(ledger.url)) as reader:
+        name = group_name(reader, CONSUMER, topic)
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        group = admin.describe_groups([name])[name]
+    except CoordinatorNotAvailableError:
+        return []
+    finally:
+        admin.close()
+    if group["group_state"] != "Stable":
+        return []
+    assigned = [member["member_assignment"]["assigned_partitions"] for member in group["members"]]
+    return [[partition for of in topics for partition in of["partitions"]] for topics in assigned]
 
 
 def wait_for(

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
 from gpuledger.kernel.errors import GpuledgerError
-from gpuledger.ledger import queries
+from gpuledger.ledger import queries, watermarks
 
 MetricName = Literal[
     "gpuledger_build",
@@ -36,6 +36,7 @@ MetricName = Literal[
     "gpuledger_stream_seen_timestamp_seconds",
     "gpuledger_stream_newest_record_timestamp_seconds",
     "gpuledger_stream_newest_record_age_seconds",
+    "gpuledger_source_told_until_timestamp_seconds",
     "gpuledger_http_requests",
     "gpuledger_http_request_duration_seconds",
 ]
@@ -62,6 +63,7 @@ _HELP: dict[MetricName, str] = {
     "gpuledger_stream_newest_record_timestamp_seconds": "When the newest record booked was published, as Unix time.",
     "gpuledger_stream_newest_record_age_seconds": "Seconds since the newest record booked was published; while some"
     " wait, how late the books are.",
+    "gpuledger_source_told_until_timestamp_seconds": "Up to when a source has told all it knows, as Unix time.",
     "gpuledger_http_requests": "Requests answered, by method, route and status.",
     "gpuledger_http_request_duration_seconds": "Time from request to last byte, by method and route.",
 }
@@ -110,6 +112,7 @@ class BookCollector(Collector):
         with reading(self._context.engine) as reader:
             books, dead = queries.book_heads(reader), queries.dead_letter_count(reader)
             streams, waiting = queries.streams(reader), queries.writers_waiting(reader)
+            marks = watermarks.watermarks(reader)
         rows = GaugeMetricFamily("gpuledger_journal_rows", help_of("gpuledger_journal_rows"), labels=["book"])
         heads = GaugeMetricFamily(
             "gpuledger_book_head_timestamp_seconds",
@@ -134,7 +137,15 @@ class BookCollector(Collector):
             ages.add_metric([status.book], (now - status.last_recorded_at).total_seconds())
         letters = GaugeMetricFamily("gpuledger_dead_letters", help_of("gpuledger_dead_letters"))
         letters.add_metric([], dead)
-        return [rows, heads, ages, queues, collisions, letters, *_backlog(streams, now)]
+        return [rows, heads, ages, queues, collisions, letters, _told_until(marks), *_backlog(streams, now)]
+
+
+def _told_until(marks: Iterable[watermarks.Watermark]) -> Metric:
+    name: MetricName = "gpuledger_source_told_until_timestamp_seconds"
+    found = GaugeMetricFamily(name, help_of(name), labels=["book", "source"])
+    for mark in marks:
+        found.add_metric([mark.book, mark.source], mark.told_until_at.timestamp())
+    return found
 
 
 def _backlog(streams: Iterable[queries.StreamStatus], now: dt.datetime) -> list[Metric]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gpuledger.ingest.worker import Worker
     from gpuledger.settings import Settings
     from gpuledger.sources.protocol import ImportOptions, Source
+    from gpuledger.streams.topics import Topic
 
 SOURCES = (
     "acme, beaker, clustercockpit, dcgm, dlrm, events, helios, k8s-yaml, kai, kueue, nvidia-smi-csv, nvidia-smi-xml,"
@@ -157,35 +158,57 @@ def ingest(
     topic: Annotated[
         str, typer.Option("--topic", help="gpu.scheduler.events, gpu.budget.events or gpu.telemetry.")
     ] = "gpu.scheduler.events",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            help="A name that no other worker has: one that starts again has its partitions back at once. Kafka only.",
+        ),
+    ] = None,
 ) -> None:
-    """Run the ingest worker: book one topic until interrupted. A second worker takes over from the first."""
+    """Run the ingest worker: book one topic until interrupted.
+
+    With Kafka any number of workers share the partitions of a topic. On file streams the last one that was started
+    takes over from the one before.
+    """
     from gpuledger import settings
     from gpuledger.database.opening import open_database
     from gpuledger.ingest.intake import Intake
     from gpuledger.ingest.worker import Worker
     from gpuledger.kernel.clock import SystemClock
-    from gpuledger.kernel.errors import Refused
     from gpuledger.streams.opening import open_broker
-    from gpuledger.streams.topics import BUDGET_EVENTS, SCHEDULER_EVENTS, TELEMETRY
 
-    known = {name: name for name in (SCHEDULER_EVENTS, BUDGET_EVENTS, TELEMETRY)}
-    if topic not in known:
-        raise Refused(f"--topic: {topic!r} is not an event topic", hint=f"one of {', '.join(known)}")
+    found = _event_topic(topic)
     config = settings.load()
     with open_database(config) as engine:
         worker = Worker(
-            Intake(engine, SystemClock(), config.calendar), open_broker(config), known[topic], ticks=tick
+            Intake(engine, SystemClock(), config.calendar),
+            open_broker(config),
+            found,
+            ticks=tick,
+            notify=note,
         )
         done = worker.run(
             lambda so_far: note(f"{topic}: {so_far.records} records, {so_far.dead_lettered} dead letters"),
             once=once,
             from_start=from_start,
+            name=name,
         )
     if done.gone:
         note(
             f"{topic} no longer holds {done.gone} records that nobody had read: import what they said another way"
         )
     note(f"{done.accepted} accepted, {done.repeated} repeated, {done.dead_lettered} dead-lettered")
+
+
+def _event_topic(name: str) -> "Topic":
+    from gpuledger.kernel.errors import Refused
+    from gpuledger.streams.topics import BUDGET_EVENTS, SCHEDULER_EVENTS, TELEMETRY
+
+    known: dict[str, Topic] = {topic: topic for topic in (SCHEDULER_EVENTS, BUDGET_EVENTS, TELEMETRY)}
+    if name not in known:
+        raise Refused(f"--topic: {name!r} is not an event topic", hint=f"one of {', '.join(known)}")
+    return known[name]
 
 
 def _show(report: "ImportReport", *, as_json: bool) -> None:

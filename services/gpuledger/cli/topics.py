@@ -56,7 +56,7 @@ def create(
         planned = PLANS[topic]
         kept = planned.retention_days if retention_days is None else retention_days or None
         plan = Plan(planned.holds, planned.key, partitions or planned.partitions, kept)
-        created += broker.ensure_topics([topic], plan)
+        created += broker.ensure_topics([topic], None if plan == planned else plan)
     _show(broker.describe(chosen), as_json=as_json, created=created)
 
 

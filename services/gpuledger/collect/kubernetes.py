@@ -23,7 +23,7 @@ from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter
 from gpuledger.ingest.importer import Sink
 from gpuledger.ingest.intake import Taken
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
-from gpuledger.kernel.errors import BadRecord, GpuledgerError, Unavailable
+from gpuledger.kernel.errors import BadRecord, Unavailable
 from gpuledger.sources.kubernetes.objects import Node, Pod, PodGroup, Workload
 from gpuledger.sources.kubernetes.pods import TERMINAL
 from gpuledger.sources.kubernetes.reading import ADDED, BOOKMARK, DELETED, VANISHED, condition, decode
@@ -138,7 +138,7 @@ class Collector:
             Refused: When the API does not let us.
         """
         on_batch(self.look())
-        heard: queue.Queue[Heard | GpuledgerError] = queue.Queue(WAITING_MAX)
+        heard: queue.Queue[Heard | Exception] = queue.Queue(WAITING_MAX)
         for resource, version in self._api.resources():
             since = self._position.versions[resource.kind]
             listener = Listener(self._api, resource, version, self._clock, heard)
@@ -277,13 +277,13 @@ class Listener:
         resource: Resource,
         version: str,
         clock: Clock,
-        heard: "queue.Queue[Heard | GpuledgerError]",
+        heard: "queue.Queue[Heard | Exception]",
     ) -> None:
         self._api, self._resource, self._version = api, resource, version
         self._clock, self._heard = clock, heard
 
     def run(self, since: str, stop: threading.Event) -> None:
-        """Put what is heard into the queue until told to stop; an error that no waiting mends ends it."""
+        """Put what is heard into the queue until told to stop; what no waiting mends is put there too and ends it."""
         known: str | None = since
         pause_s = PAUSE_S
         try:
@@ -297,7 +297,7 @@ class Listener:
                 except Unavailable:
                     pause_s = min(2 * pause_s, PAUSE_MAX_S)
                 stop.wait(pause_s)
-        except GpuledgerError as error:
+        except Exception as error:  # noqa: BLE001 - one that ended in silence would look like a kind without news
             self._heard.put(error)
 
     def _list(self) -> str:
@@ -360,16 +360,16 @@ def _line(change: str, raw: bytes, at_s: int) -> bytes:
     return msgspec.json.encode({"type": change, "object": msgspec.Raw(raw), "observedAt": iso(instant(at_s))})
 
 
-def _waiting(heard: "queue.Queue[Heard | GpuledgerError]") -> Iterator[Heard]:
+def _waiting(heard: "queue.Queue[Heard | Exception]") -> Iterator[Heard]:
     """Yield what waits, at most a batch of it; wait a second for the first.
 
     Raises:
-        GpuledgerError: What a listener could not go on with.
+        Exception: What a listener could not go on with.
     """
     try:
         item = heard.get(timeout=1)
         for _ in range(BATCH):
-            if isinstance(item, GpuledgerError):
+            if isinstance(item, Exception):
                 raise item
             yield item
             item = heard.get_nowait()

@@ -157,9 +157,9 @@ class KubernetesApi:
         token = ""
         while True:
             with _reported(resource.plural):
-                answer = self._ask(resource, version, limit=PAGE, _continue=token or None)
+                answer = self._ask(resource, version, limit=PAGE, _continue=token or None).data
             try:
-                page = msgspec.json.decode(answer.data, type=_List)
+                page = msgspec.json.decode(answer, type=_List)
             except msgspec.DecodeError as error:
                 raise Unavailable(f"{resource.plural}: the API's answer cannot be read: {error}") from error
             # Members of a list do not say their kind.

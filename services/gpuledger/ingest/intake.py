@@ -169,21 +169,26 @@ class Intake:
                 opened[cluster] = periods
         return opened
 
-    def tick(self, clusters: Collection[str], at_s: int, guard: Guard | None = None) -> set[str]:
+    def tick(
+        self, clusters: Collection[str], at_s: int, guard: Guard | None = None, *, running: bool = True
+    ) -> set[str]:
         """Move the clocks of the clusters, and of every cluster whose clock runs already; return those that moved.
 
         Args:
             clusters: Clusters whose clock is to run from now on.
             at_s: A full hour that has been, in seconds since the epoch.
             guard: Runs in every transaction, one a cluster.
+            running: Whether to move the clocks that run already too.
 
         Raises:
             Fenced: When the guard finds that this worker's time is over.
         """
-        with reading(self.engine) as reader:
-            running = {*clusters, *queries.ticks(reader)} - {ORG_BOOK}
+        due = set(clusters)
+        if running:
+            with reading(self.engine) as reader:
+                due.update(queries.ticks(reader))
         moved = set()
-        for cluster in sorted(running):
+        for cluster in sorted(due - {ORG_BOOK}):
             done = self._booked(cluster, partial(self._tick, cluster=cluster, at_s=at_s), guard)
             if not done.repeated:
                 moved.add(cluster)

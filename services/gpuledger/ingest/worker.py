@@ -1,7 +1,8 @@
 """The ingest worker: poll a topic, read events, book them with the positions, in one transaction each.
 
 Bad values go to the dead letters with their place and the stream goes on. Positions live in
-PostgreSQL: a worker that was killed starts where the last commit stands.
+PostgreSQL: a worker that was killed starts where the last commit stands. Workers that share a topic
+get their partitions from the broker's group, and the right to book them by raising their epochs.
 """
 
 import time
@@ -13,14 +14,14 @@ from gpuledger.events.acceptance import understood
 from gpuledger.events.envelope import Event
 from gpuledger.ingest import offsets
 from gpuledger.ingest.dead_letters import DeadLetter, put
+from gpuledger.ingest.holding import Holding, group_name
 from gpuledger.ingest.intake import Intake
-from gpuledger.ingest.offsets import Claim
 from gpuledger.ingest.relay import relay
 from gpuledger.kernel.clock import instant, seconds
-from gpuledger.kernel.errors import BadRecord
+from gpuledger.kernel.errors import BadRecord, Fenced
 from gpuledger.ledger import queries
 from gpuledger.ledger.sealing import HOUR_S
-from gpuledger.streams.protocol import Broker, Record, Subscriber
+from gpuledger.streams.protocol import Broker, Feed, Group, Record
 from gpuledger.streams.topics import SCHEDULER_EVENTS, TOPICS, Topic
 
 CONSUMER = "ledger"
@@ -52,7 +53,7 @@ class Progress:
 
 
 class Worker:
-    """Books one topic. Starting a second worker for the same topic fences the first.
+    """Books one topic: with others that share its partitions, where the broker knows groups, else alone.
 
     Args:
         intake: Where events are booked.
@@ -61,6 +62,7 @@ class Worker:
         ticks: Whether it moves the clock of the books each hour; not while history is read back in.
         consumer: Whose positions it moves.
         understand: Reads a batch of values; it raises nothing for what cannot be read.
+        notify: Told what an operator may want to know: when partitions come and go.
     """
 
     def __init__(
@@ -72,12 +74,14 @@ class Worker:
         ticks: bool = True,
         consumer: str = CONSUMER,
         understand: Callable[[Sequence[Record]], Understood] | None = None,
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.intake, self.broker, self.topic = intake, broker, topic
         self._consumer, self._understand = consumer, understand or read
+        self._notify = notify
         self._ticks = ticks and topic == SCHEDULER_EVENTS
         self.progress = Progress()
-        self._claims: dict[int, Claim] = {}
+        self._held = Holding(intake.engine, consumer, topic, notify)
         self._looked_s = -LOOK_S
         self._booked: set[str] = set()
         self._ticked_s = 0
@@ -87,103 +91,161 @@ class Worker:
         """Whether dead letters were kept that their topic has not been told of."""
 
     def run(
-        self, on_batch: Callable[[Progress], None], *, once: bool = False, from_start: bool = False
+        self,
+        on_batch: Callable[[Progress], None],
+        *,
+        once: bool = False,
+        from_start: bool = False,
+        name: str | None = None,
     ) -> Progress:
         """Read for ever, or up to where the topic ends now when it is to be read ``once``.
 
         Args:
             on_batch: Told after each batch.
-            once: Whether to stop where the topic ends now.
+            once: Whether to stop where the topic ends now. Workers that share the topic are left to read it.
             from_start: Whether to read all that the topic still holds, whatever was read of it before.
+            name: By which it is known when it is started again, and has its partitions back at once.
 
         Raises:
-            Fenced: When another worker took over.
+            Fenced: When another worker took over from one that reads alone, or that has a name.
             PositionLost: When the stream no longer holds the stored position.
             Unavailable: When the broker or database cannot be reached.
         """
-        is_own = self.topic in TOPICS
-        if is_own:
+        if self.topic in TOPICS:
             self.broker.ensure_topics([self.topic])
-        with writing(self.intake.engine) as writer:
-            claims = offsets.claim(writer, self._consumer, self.topic, self.broker.partitions(self.topic))
-        self._claims = {claim.partition: claim for claim in claims}
-        positions = {claim.partition: claim.position for claim in claims}
+        self._begin(from_start=from_start)
+        with reading(self.intake.engine) as reader:
+            group = self.broker.group(self.topic, group_name(reader, self._consumer, self.topic))
+        if once:
+            self._drain(group, on_batch)
+        elif group is None:
+            self._read_alone(on_batch)
+        else:
+            self._share(group, name, on_batch)
+        return self.progress
+
+    def _begin(self, *, from_start: bool) -> None:
+        """Move positions to the oldest records that the stream holds, where that is asked for or only right.
+
+        Events that were booked are known by their identity. Others let their topics expire: what was gone before
+        anything was read of it was never ours.
+        """
+        with reading(self.intake.engine) as reader:
+            stored = offsets.positions(reader, self._consumer, self.topic)
+        wanted = [
+            partition
+            for partition in self.broker.partitions(self.topic)
+            if from_start or (self.topic not in TOPICS and stored.get(partition, 0) == 0)
+        ]
+        if not wanted:
+            return
         subscriber = self.broker.subscriber(self.topic)
         try:
-            if from_start:
-                positions = self._rewound(subscriber, positions)
-            elif not is_own:
-                # Others let theirs expire; what was gone before anything was read of it was never ours.
-                unread = [partition for partition, position in positions.items() if position == 0]
-                positions |= subscriber.first_positions(unread)
-            subscriber.assign(positions)
-            ends = dict(subscriber.end_positions())
-            self.progress.waiting = sum(ends.values()) - sum(positions.values())
-            self._loop(subscriber, positions, ends if once else None, on_batch)
+            first = subscriber.first_positions(wanted)
+        finally:
+            subscriber.close()
+        moved = [partition for partition, at in first.items() if at != stored.get(partition, 0)]
+        with writing(self.intake.engine) as writer:
+            for claim in offsets.claim(writer, self._consumer, self.topic, moved):
+                offsets.advance(writer, claim, first[claim.partition])
+        if from_start:
+            self.progress.gone = sum(max(first[p] - stored.get(p, 0), 0) for p in moved)
+
+    def _share(self, group: Group, name: str | None, on_batch: Callable[[Progress], None]) -> None:
+        """Read what the group gives to this worker. One that was asleep has lost it, and joins again."""
+        while True:
+            feed = group.join(self._held, name)
+            try:
+                self._loop(feed, None, on_batch)
+            except Fenced as fenced:
+                if name is not None:
+                    raise  # two of one name would push each other out for ever
+                self._notify(f"{fenced.message}: nothing was written, and this one joins again")
+            finally:
+                feed.close()
+                self._held.release(list(self._held.claims))
+
+    def _drain(self, group: Group | None, on_batch: Callable[[Progress], None]) -> None:
+        """See to it that all is booked that is on the topic now: by the workers that share it, or else alone."""
+        ends = self._ends()
+        while group is not None and (others := group.members()):
+            if self._held.passed(ends):
+                return
+            self._notify(f"{self.topic}: workers that share it read it: {others}")
+            time.sleep(LOOK_S)
+        self._read_alone(on_batch, ends)
+
+    def _ends(self) -> Mapping[int, int]:
+        subscriber = self.broker.subscriber(self.topic)
+        try:
+            subscriber.assign(subscriber.first_positions(self.broker.partitions(self.topic)))
+            return dict(subscriber.end_positions())
+        finally:
+            subscriber.close()
+
+    def _read_alone(
+        self, on_batch: Callable[[Progress], None], ends: Mapping[int, int] | None = None
+    ) -> None:
+        """Take every partition over, for ever or until all is booked up to the ends."""
+        subscriber = self.broker.subscriber(self.topic)
+        try:
+            subscriber.assign(self._held.take(self.broker.partitions(self.topic)))
+            if ends is not None:
+                self.progress.waiting = sum(ends.values()) - sum(self._held.positions.values())
+            self._loop(subscriber, ends, on_batch)
             self._tell()
         finally:
             subscriber.close()
-        return self.progress
 
-    def _rewound(self, subscriber: Subscriber, positions: Mapping[int, int]) -> dict[int, int]:
-        """Stand at the oldest records that the stream holds; events that were booked are known by their identity."""
-        first = dict(subscriber.first_positions(list(positions)))
-        self.progress.gone = sum(max(first[partition] - at, 0) for partition, at in positions.items())
-        with writing(self.intake.engine) as writer:
-            for partition, claim in self._claims.items():
-                offsets.advance(writer, claim, first[partition])
-        return first
-
-    def _loop(
-        self,
-        subscriber: Subscriber,
-        positions: dict[int, int],
-        ends: Mapping[int, int] | None,
-        on_batch: Callable[[Progress], None],
-    ) -> None:
+    def _loop(self, feed: Feed, ends: Mapping[int, int] | None, on_batch: Callable[[Progress], None]) -> None:
         with reading(self.intake.engine) as reader:
             # A worker that was killed between its last batch and this may have left periods to open.
             clusters = set(queries.clusters(reader))
-        while ends is None or any(positions[partition] < end for partition, end in ends.items()):
-            records = subscriber.poll(BATCH_RECORDS, POLL_S)
-            self._look(subscriber)
+        while ends is None or not self._held.passed(ends):
+            records = feed.poll(BATCH_RECORDS, POLL_S)
+            self._look(feed)
             for partition in sorted({record.partition for record in records}):
                 own = [record for record in records if record.partition == partition]
                 self._booked |= (touched := self._book(partition, own))
                 clusters |= touched
-                positions[partition] = own[-1].position + 1
                 on_batch(self.progress)
+            if not self._held.claims:
+                continue  # the others have it all
             if ends is None and self._ticks:
-                clusters |= self._tick(subscriber, positions)
-            if not records and clusters:
+                clusters |= self._tick(feed)
+            if not records and clusters and self._held.passed(feed.end_positions()):
                 # The stream is drained: every account of the backlog is known, so periods may open.
-                self.intake.open_periods(sorted(clusters), self._still_mine)
+                self.intake.open_periods(sorted(clusters), self._held.check)
                 clusters.clear()
-        self.intake.open_periods(sorted(clusters), self._still_mine)
+        self.intake.open_periods(sorted(clusters), self._held.check)
 
-    def _tick(self, subscriber: Subscriber, positions: Mapping[int, int]) -> set[str]:
+    def _tick(self, feed: Feed) -> set[str]:
         """Tick each hour once it is over and all that was published until then is booked; return what moved.
 
-        An end that is still to be read is not lost, so the topic that ends come on is the one whose worker ticks.
+        An end that is still to be read is not lost, so the topic that ends come on is the one whose workers tick:
+        each the books that it began, and the one that holds the first partition all those that ticked before.
         """
         hour_s = seconds(self.intake.clock.now()) // HOUR_S * HOUR_S
         if self._due is None and hour_s > self._ticked_s:
-            self._due = hour_s, dict(subscriber.end_positions())
-        if self._due is None or any(positions[partition] < end for partition, end in self._due[1].items()):
+            self._due = hour_s, dict(feed.end_positions())
+        if self._due is None or not self._held.passed(self._due[1]):
             return set()
         self._ticked_s, self._due = self._due[0], None
-        return self.intake.tick(self._booked, self._ticked_s, self._still_mine)
+        return self.intake.tick(
+            self._booked, self._ticked_s, self._held.check, running=0 in self._held.claims
+        )
 
-    def _look(self, subscriber: Subscriber) -> None:
+    def _look(self, feed: Feed) -> None:
         """Ask now and then where the stream ends, and keep it for whoever watches the backlog."""
         if time.monotonic() - self._looked_s < LOOK_S:
             return
         self._looked_s = time.monotonic()
         self._tell()
         with writing(self.intake.engine) as writer:
-            self._still_mine(writer, last=False)
-            for partition, end in subscriber.end_positions().items():
-                offsets.note_end(writer, self._claims[partition], end, self.intake.clock.now())
+            self._held.check(writer)
+            for partition, end in feed.end_positions().items():
+                if (claim := self._held.claims.get(partition)) is not None:
+                    offsets.note_end(writer, claim, end, self.intake.clock.now())
 
     def _tell(self) -> None:
         """Have the topic of dead letters told of those that were kept."""
@@ -191,13 +253,9 @@ class Worker:
             relay(self.intake.engine, self.broker, self.intake.clock)
             self._untold = False
 
-    def _still_mine(self, writer: Writer, *, last: bool) -> None:  # noqa: ARG002 - the Guard protocol
-        for claim in self._claims.values():
-            offsets.advance(writer, claim, None)
-
     def _book(self, partition: int, records: Sequence[Record]) -> set[str]:
         events, letters = self._understand(records)
-        claim, newest = self._claims[partition], records[-1]
+        claim, newest = self._held.claims[partition], records[-1]
         published_at = None if newest.published_ms is None else instant(newest.published_ms // 1000)
 
         put_aside = 0
@@ -209,6 +267,7 @@ class Worker:
                 put_aside = put(writer, letters, self.intake.clock.now())
 
         taken = self.intake.take(events, guard)
+        self._held.positions[partition] = newest.position + 1
         self.progress.dead_lettered += put_aside
         self._untold |= bool(letters)
         self.progress.records += len(records)

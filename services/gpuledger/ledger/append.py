@@ -19,7 +19,17 @@ from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import charges, handles, orders, projections, queries, remapping, settlement, store
+from gpuledger.ledger import (
+    charges,
+    handles,
+    orders,
+    projections,
+    queries,
+    remapping,
+    settlement,
+    store,
+    watermarks,
+)
 from gpuledger.ledger.applied import Applied, card, rules
 from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Booking, Posted, Posting
@@ -185,6 +195,8 @@ class _Batch:
         handles.write(self.writer, handles.rows((self.book, event.source, fact) for event, fact, _ in events))
         projections.write_hosts(self.writer, self.book, self.others)
         orders.write_orders(self.writer, self.book, self.others, self.calendar)
+        beats = [(row.source, row.effective_at) for row, _ in self.rows if row.type == watermarks.HEARTBEAT]
+        watermarks.advance(self.writer, self.book, beats)
         store.write_head(self.writer, self.head)
         return self.head
 

@@ -18,7 +18,7 @@ from gpuledger.events import budget
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import Corrupt
-from gpuledger.ledger import applied, handles, orders, projections, queries, replay, settlement
+from gpuledger.ledger import applied, handles, orders, projections, queries, replay, settlement, watermarks
 from gpuledger.ledger.append import postings_of
 from gpuledger.ledger.charges import Booking, Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
@@ -34,7 +34,8 @@ Net = tuple[str, ...]
 
 PROJECTIONS = (
     "ledger.balances", "ledger.segments", "ledger.waits", "ledger.holds", "ledger.hosts", "ledger.accounts",
-    "ledger.shares", "ledger.overdrafts", "ledger.organisation", "ledger.periods", "ledger.lots", "telemetry.handles",
+    "ledger.shares", "ledger.overdrafts", "ledger.organisation", "ledger.periods", "ledger.lots", "ledger.watermarks",
+    "telemetry.handles",
 )  # fmt: skip
 """What a rebuild drops and makes again; none of it is known from elsewhere than the journal."""
 
@@ -62,6 +63,7 @@ _STORED = {
     "period": f"SELECT {', '.join(_PERIOD_COLUMNS)} FROM ledger.periods",
     "lot": f"SELECT {', '.join(orders.LOT_COLUMNS)} FROM ledger.lots",
     "handle": "SELECT book, handle, workload, run FROM telemetry.handles",
+    "watermark": watermarks.STORED,
     "tick": "SELECT book, ticked_at FROM ledger.books WHERE ticked_at IS NOT NULL",
 }  # fmt: skip
 """What stands of each kind, in the columns that the journal says it in."""
@@ -144,6 +146,7 @@ def _differences(reader: Reader, default: Calendar) -> list[str]:
                 _fold(net, book, posting)
         wanted["lot"] += [_line(row) for row in carried]
     wanted["tick"] = [_line((book, instant(at_s))) for book, at_s in ticks.items()]
+    wanted["watermark"] = [_line(row) for row in driver(reader).execute(watermarks.IN_THE_JOURNAL)]
     wanted["balance"] = list(_balance_lines(reader))
     found = list(_compare("net amount", _net_lines(net), _net_lines(_stored_net(reader))))
     for kind, query in _STORED.items():
@@ -179,6 +182,7 @@ def rebuild(writer: Writer, default: Calendar) -> None:
     )
     _rebuild_histories(writer)
     _rebuild_hosts(writer)
+    watermarks.rebuild(writer)
     told = replay.commands(writer)
     for item in told:  # the zone comes first: lots lapse at edges of its days
         if isinstance(item[1].fact, budget.PolicyChanged):

@@ -1,4 +1,4 @@
-"""Tables beside the history: erasable names and free text (schema ``side``), samples (schema ``telemetry``)."""
+"""Tables beside the history: erasable names and texts (schema ``side``), samples (schema ``telemetry``), watermarks."""
 
 import sqlalchemy as sa
 
@@ -73,4 +73,14 @@ handles = sa.Table(
     comment="what hosts call runs; a projection of the journal",
 )
 
-__all__ = ["buckets", "handles", "samples", "texts", "user_keys"]
+watermarks = sa.Table(
+    "watermarks",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("source", Text, primary_key=True),
+    Column("told_until_at", Instant, nullable=False),
+    schema="ledger",
+    comment="up to when each source has told all it knows: its newest heartbeat",
+)
+
+__all__ = ["buckets", "handles", "samples", "texts", "user_keys", "watermarks"]

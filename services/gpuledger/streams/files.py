@@ -17,7 +17,7 @@ from gpuledger.streams.appending import LineAppender, sync_folder
 from gpuledger.streams.limits import check_size
 from gpuledger.streams.lines import LOST_HINT, LineReader
 from gpuledger.streams.protocol import Message, PositionLost, Record
-from gpuledger.streams.topics import PLANS, Described, Plan, Topic
+from gpuledger.streams.topics import Described, Plan, Topic
 
 SUFFIX = ".ndjson"
 WRITE_BYTES = 1 << 20
@@ -32,11 +32,11 @@ class FileBroker:
 
     Args:
         folder: Holds one folder per topic; created when needed.
-        partitions: How many partitions a new topic gets, instead of those of its plan.
+        partitions: How many partitions a new topic gets; one is all that its one reader needs.
     """
 
-    def __init__(self, folder: Path, *, partitions: int | None = None) -> None:
-        if partitions is not None and partitions < 1:
+    def __init__(self, folder: Path, *, partitions: int = 1) -> None:
+        if partitions < 1:
             raise Refused(f"a topic needs at least one partition, not {partitions}")
         self._folder = folder
         self._partitions = partitions
@@ -44,7 +44,7 @@ class FileBroker:
     def ensure_topics(self, topics: Sequence[Topic], plan: Plan | None = None) -> Sequence[Topic]:
         """Create the topics that do not exist yet, each in one step, so that none is ever seen half made.
 
-        Files are kept for ever, whatever the plan says.
+        Files are kept for ever, whatever the plan says, and only one that is given says how many partitions.
 
         Raises:
             Unavailable: When the folder cannot be written.
@@ -54,8 +54,7 @@ class FileBroker:
             self._folder.mkdir(parents=True, exist_ok=True)
             for topic in topics:
                 if not self._has(topic):
-                    partitions = (plan or PLANS.get(topic, Plan())).partitions
-                    self._create(topic, self._partitions or partitions)
+                    self._create(topic, self._partitions if plan is None else plan.partitions)
                     created.append(topic)
         except OSError as error:
             raise Unavailable(
@@ -95,6 +94,9 @@ class FileBroker:
     def subscriber(self, topic: Topic) -> "FileSubscriber":
         """Open a subscriber; nothing is read before ``assign``."""
         return FileSubscriber(self, topic)
+
+    def group(self, topic: Topic, name: str) -> None:
+        """Return None: files are read by one worker."""
 
     def path(self, topic: Topic, partition: int) -> Path:
         """Return the file of a partition, which need not exist."""

@@ -21,11 +21,13 @@ class Timeouts:
         connect_s: Until the first answer.
         request_s: For one request.
         delivery_s: From publishing a message until it is stored, retries included.
+        session_s: Until a member of a group that gives no sign of life loses its partitions to the others.
     """
 
     connect_s: float = 10.0
     request_s: float = 10.0
     delivery_s: float = 30.0
+    session_s: float = 10.0
 
 
 def check_size(topic: Topic, message: Message) -> None:

@@ -73,17 +73,8 @@ class Publisher(Protocol):
         ...
 
 
-class Subscriber(Protocol):
-    """Reads one topic from given positions."""
-
-    def assign(self, positions: Mapping[int, int]) -> None:
-        """Start at the next position to read of each partition (0 for the beginning).
-
-        Raises:
-            PositionLost: When a position lies outside what the stream still holds.
-            Unavailable: When the broker cannot be reached.
-        """
-        ...
+class Feed(Protocol):
+    """Records of one topic, as they come."""
 
     def poll(self, limit: int, timeout_s: float) -> Sequence[Record]:
         """Return up to ``limit`` next records, in order per partition; empty after the timeout.
@@ -95,15 +86,64 @@ class Subscriber(Protocol):
         ...
 
     def end_positions(self) -> Mapping[int, int]:
-        """Return, for each assigned partition, the position that the next published record will get."""
+        """Return the position that the next published record of each partition will get.
+
+        Of a subscriber's assigned partitions; of a member of a group, of all that the topic has.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the connection."""
+        ...
+
+
+class Subscriber(Feed, Protocol):
+    """Reads one topic from given positions."""
+
+    def assign(self, positions: Mapping[int, int]) -> None:
+        """Start at the next position to read of each partition (0 for the beginning).
+
+        Raises:
+            PositionLost: When a position lies outside what the stream still holds.
+            Unavailable: When the broker cannot be reached.
+        """
         ...
 
     def first_positions(self, partitions: Sequence[int]) -> Mapping[int, int]:
         """Return, for each partition, the position of the oldest record that is still held, or will be the next."""
         ...
 
-    def close(self) -> None:
-        """Release the connection."""
+
+class Holder(Protocol):
+    """Keeps where a member of a group reads on. It is called while the member polls, and by its client's thread."""
+
+    def take(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        """Take partitions over; return the next position to read of each."""
+        ...
+
+    def release(self, partitions: Sequence[int]) -> None:
+        """Forget partitions that others read from now on."""
+        ...
+
+
+class Group(Protocol):
+    """Workers that share the partitions of one topic: each partition is read by one of them at a time."""
+
+    def members(self) -> int:
+        """Return how many workers there are, the ones included that have stopped to answer only just now.
+
+        Raises:
+            Unavailable: When the broker cannot be reached.
+        """
+        ...
+
+    def join(self, holder: Holder, name: str | None = None) -> Feed:
+        """Become one of them; which partitions that brings, and takes away, the holder is told within ``poll``.
+
+        Args:
+            holder: Keeps the positions.
+            name: A name by which a member that starts again is known and has its partitions back at once.
+        """
         ...
 
 
@@ -128,4 +168,8 @@ class Broker(Protocol):
 
     def subscriber(self, topic: Topic) -> Subscriber:
         """Open a subscriber; nothing is read before ``assign``."""
+        ...
+
+    def group(self, topic: Topic, name: str) -> Group | None:
+        """Return a group of workers that share a topic; None where one worker reads it alone."""
         ...

@@ -28,7 +28,7 @@ class Plan:
     Args:
         holds: What its messages say.
         key: What equal keys share: a partition, and in it their order.
-        partitions: In how many parts it may be read; one worker reads all of them.
+        partitions: Among how many workers it can be shared. File streams have one reader, and one partition.
         retention_days: How long a message is kept; None for ever.
     """
 
@@ -40,10 +40,10 @@ class Plan:
 
 PLANS: Mapping[Topic, Plan] = {
     # Facts from which everything can be derived anew are deleted by decision, never by the age that is a default.
-    SCHEDULER_EVENTS: Plan("workload.*, host.*", "cluster"),
+    SCHEDULER_EVENTS: Plan("workload.*, host.*", "cluster", partitions=8),
     BUDGET_EVENTS: Plan("account.*, budget.*, policy.changed", "cluster, or ~org"),
     # Samples are many, and what they add up to is sealed into the books each hour.
-    TELEMETRY: Plan("telemetry.sampled, one a host and interval", "host", retention_days=30),
+    TELEMETRY: Plan("telemetry.sampled, one a host and interval", "host", partitions=8, retention_days=30),
     ALLOCATIONS: Plan("allocation.issued, decision.made", "cluster", retention_days=30),
     # Notes: the letters themselves stay in the database.
     DEAD_LETTERS: Plan("what could not be read: position, code, reason", "stream", retention_days=90),

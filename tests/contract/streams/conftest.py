@@ -38,7 +38,7 @@ def topic() -> Topic:
 def open_broker(request: pytest.FixtureRequest, tmp_path: Path) -> OpenBroker:
     """Opens a broker that gives new topics so many partitions; for 0 those of their plan."""
     if request.param == "files":
-        return lambda partitions: FileBroker(tmp_path / "streams", partitions=partitions or None)
+        return lambda partitions: FileBroker(tmp_path / "streams", partitions=partitions or 1)
     bootstrap = request.getfixturevalue("kafka_bootstrap")
     return lambda partitions: KafkaBroker(bootstrap, partitions=partitions or None)
 

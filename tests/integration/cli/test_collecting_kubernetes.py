@@ -86,6 +86,31 @@ def test_a_cluster_that_cannot_be_reached_exits_75_and_one_that_is_not_named_2(
     assert ledger("collect", "kubernetes", "--cluster", "a/b").status == 2
 
 
+@pytest.mark.kafka
+def test_what_is_collected_goes_through_kafka_where_there_is_one(
+    ledger: Ledger, recorded: Recorded, config: Path, empty_kafka: str
+) -> None:
+    """It books nothing itself: the worker does, and knows then up to when the cluster has told all."""
+    through = {"GPULEDGER_KAFKA_BOOTSTRAP": empty_kafka}
+    look = ("collect", "kubernetes", "--once", "--kubeconfig", config, "--json")
+    first = ledger(*look, **through)
+    assert (first.status, first.json["accepted"]) == (0, 3), first.err
+    assert ledger.rows("SELECT 1 FROM ledger.books WHERE book = 'kubernetes'") == []
+
+    assert ledger("ingest", "--once", **through).status == 0
+    assert ledger.hours("account") == {"kubernetes/team-a": "33.000"}
+    assert ledger.rows("SELECT book, source FROM ledger.watermarks") == [
+        ("kubernetes", "kubernetes/kubernetes/collector")
+    ]
+
+    (ledger.home / "collect" / "kubernetes-kubernetes.json").unlink()  # as after a crash: all is listed again
+    again = ledger(*look, **through)
+    assert (again.json["accepted"], again.json["repeated"]) == (0, 3)
+    digest = ledger.digest()
+    assert ledger("ingest", "--once", **through).status == 0
+    assert ledger.digest() == digest
+
+
 def test_it_watches_until_it_is_interrupted(ledger: Ledger, recorded: Recorded, config: Path) -> None:
     process = start("collect", "kubernetes", "--kubeconfig", config, settings=ledger.settings)
     try:

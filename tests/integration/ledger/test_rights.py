@@ -13,7 +13,7 @@ HISTORY = ("ledger.journal", "ledger.postings", "ledger.identities")
 PARTITIONS = ("ledger.journal_2026_12", "ledger.postings_2026_12")
 KEPT = (
     "ledger.books", "ledger.balances", "ledger.segments", "ledger.waits", "ledger.hosts", "ledger.accounts",
-    "ledger.shares", "ledger.holds", "ledger.lots", "ledger.overdrafts",
+    "ledger.shares", "ledger.holds", "ledger.lots", "ledger.overdrafts", "ledger.watermarks",
     "ledger.organisation", "ledger.periods", "ledger.stream_offsets", "ledger.dead_letters",
     "ledger.outbox", "side.user_keys", "side.texts", "telemetry.samples", "telemetry.buckets",
     "telemetry.handles",
@@ -21,7 +21,7 @@ KEPT = (
 """Projections, positions, names, samples."""
 VIEWS = ("ledger_read.segments", "ledger_read.waits", "ledger_read.hosts", "ledger_read.accounts", "ledger_read.shares",
          "ledger_read.balances", "ledger_read.periods", "ledger_read.buckets", "ledger_read.organisation",
-         "ledger_read.books", "ledger_read.holds")  # fmt: skip
+         "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks")  # fmt: skip
 OWN_VIEWS = ("telemetry.run_buckets",)
 """What the ledger itself reads."""
 WAREHOUSE = (

@@ -1,6 +1,7 @@
 """The Kubernetes API as a small HTTP server that gives recorded answers."""
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ PATHS = {
     "Workload": "/apis/kueue.x-k8s.io/v1beta2/workloads",
     "PodGroup": "/apis/scheduling.run.ai/v2alpha2/podgroups",
 }
+CUT = 0
+"""The status of an answer that ends before its end."""
+
 GROUPS = {"kueue.x-k8s.io": ("v1beta1", "v1beta2"), "scheduling.run.ai": ("v2alpha2",)}
 
 
@@ -36,6 +40,10 @@ class Recorded:
         """Versions before this one answer 410."""
         self.refuses: dict[str, int] = {}
         """Kind -> the status it answers with."""
+        self.troubles: dict[str, list[int | None]] = {kind: [] for kind in PATHS}
+        """Kind -> what its next answers are instead: a status, or None for a connection cut in the middle."""
+        self.logins: list[str] = []
+        """What clients sent to be let in."""
         self.page = 500
         self.asked: list[str] = []
 
@@ -65,6 +73,9 @@ class Recorded:
         kind = next((kind for kind, at in PATHS.items() if at == path), None)
         if kind is None:
             return 404, b"{}"
+        if self.troubles[kind]:
+            status = self.troubles[kind].pop(0)
+            return (CUT, self._list(kind, 0)) if status is None else (status, b'{"kind": "Status"}')
         if kind in self.refuses:
             return self.refuses[kind], b'{"kind": "Status"}'
         if query.get("watch", "").lower() == "true":
@@ -102,25 +113,36 @@ def _group(name: str) -> Object:
 @contextmanager
 def served(recorded: Recorded, folder: Path) -> Iterator[Path]:
     """Serve the answers on the loopback; yield a kubeconfig that says where."""
+    with listening(recorded) as port:
+        yield kubeconfig(folder, f"http://127.0.0.1:{port}")
+
+
+@contextmanager
+def listening(recorded: Recorded, tls: ssl.SSLContext | None = None) -> Iterator[int]:
+    """Serve the answers on the loopback, over TLS if that is given; yield the port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            recorded.logins.append(self.headers.get("Authorization", ""))
             parts = urlsplit(self.path)
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
             status, body = recorded.answer(parts.path, query)
-            self.send_response(status)
+            self.send_response(status or 200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body if status else body[: len(body) // 2])
+            self.close_connection = status == CUT
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the server's own
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield kubeconfig(folder, f"http://127.0.0.1:{server.server_port}")
+        yield server.server_port
     finally:
         server.shutdown()
         server.server_close()

@@ -1,6 +1,7 @@
 """The collector against recorded answers: nothing twice, nothing lost, from where it stopped."""
 
 import datetime as dt
+import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,8 +20,8 @@ from tests.unit.sources.kubernetes.building import (
     workload,
 )
 
-from gpuledger.collect.kubernetes import Collected, Collector, in_short
-from gpuledger.collect.kubernetes_api import KubernetesApi
+from gpuledger.collect.kubernetes import LISTED, Collected, Collector, Heard, Listener, in_short
+from gpuledger.collect.kubernetes_api import RESOURCES, KubernetesApi
 from gpuledger.collect.kubernetes_state import PositionFile
 from gpuledger.events.envelope import Event
 from gpuledger.events.heartbeat import Heartbeat
@@ -246,6 +247,63 @@ def test_an_account_that_loses_its_rights_stops_it(
 
     with pytest.raises(Refused, match="pods: the Kubernetes API answered 403"):
         start().watch(threading.Event(), on_batch)
+
+
+class _Pauses(threading.Event):
+    """Stops a listener after so many pauses, none of which it waits for."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count, self.taken = count, list[float]()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.taken.append(timeout)
+        if len(self.taken) == self._count:
+            self.set()
+        return self.is_set()
+
+
+def test_a_listener_backs_off_while_the_api_is_in_trouble_and_no_longer_than_a_minute(
+    recorded: Recorded, clock: FixedClock, tmp_path: Path
+) -> None:
+    """Too many requests, errors of the server, cut connections: each pause is twice the last, until one answers."""
+    recorded.troubles["Pod"] = [429, 500, None, 503, 429, 500, 429]
+    heard: queue.Queue[Heard | Exception] = queue.Queue()
+    pauses = _Pauses(9)
+    with served(recorded, tmp_path) as config:
+        Listener(KubernetesApi(config), RESOURCES[3], "v1", clock, heard).run("100", pauses)
+    assert pauses.taken == [2, 4, 8, 16, 32, 60, 60, 1, 1]
+    changes = [item.change for item in list(heard.queue) if isinstance(item, Heard)]
+    assert changes[0] == "ADDED", "nothing was missed"
+    assert not [item for item in list(heard.queue) if isinstance(item, Exception)]
+
+
+def test_a_listener_lists_again_after_410_however_often_the_list_fails(
+    recorded: Recorded, clock: FixedClock, tmp_path: Path
+) -> None:
+    recorded.forget()
+    recorded.troubles["Pod"] = [410, 500, 429]
+    heard: queue.Queue[Heard | Exception] = queue.Queue()
+    pauses = _Pauses(4)
+    with served(recorded, tmp_path) as config:
+        Listener(KubernetesApi(config), RESOURCES[3], "v1", clock, heard).run("100", pauses)
+    assert pauses.taken == [2, 4, 1, 1]
+    assert next(item.change for item in list(heard.queue) if isinstance(item, Heard)) == LISTED
+
+
+def test_a_listener_that_breaks_is_not_taken_for_a_kind_without_news(
+    start: Callable[[], Collector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def on_batch(_: Collected) -> None:
+        monkeypatch.setattr(Listener, "_watch", _broken)
+
+    with pytest.raises(ZeroDivisionError, match="a fault of ours"):
+        start().watch(threading.Event(), on_batch)
+
+
+def _broken(*_: object) -> str:
+    raise ZeroDivisionError("a fault of ours")
 
 
 def test_only_what_may_still_say_something_is_kept() -> None:

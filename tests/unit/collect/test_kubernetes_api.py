@@ -1,11 +1,15 @@
 """The official client against recorded answers of the API."""
 
+import datetime as dt
 import json
+import ssl
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.collect.recorded import Recorded, kubeconfig, served
+from tests.brokers.secured import Authority
+from tests.unit.collect.recorded import Recorded, kubeconfig, listening, served
 from tests.unit.sources.kubernetes.building import bound, node, pod, pod_set, workload
 
 from gpuledger.collect.kubernetes_api import RESOURCES, Gone, KubernetesApi, Resource
@@ -75,7 +79,8 @@ def test_a_version_that_is_forgotten_is_gone(api: KubernetesApi, recorded: Recor
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(403, Refused), (401, Refused), (404, Refused), (410, Gone), (500, Unavailable)]
+    ("status", "error"),
+    [(403, Refused), (401, Refused), (404, Refused), (410, Gone), (429, Unavailable), (500, Unavailable)],
 )
 def test_a_refusal_says_what_to_allow(
     api: KubernetesApi, recorded: Recorded, status: int, error: type[Exception]
@@ -104,4 +109,78 @@ def test_a_cluster_that_nothing_names_is_refused(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
     with pytest.raises(Refused, match="no Kubernetes cluster"):
+        KubernetesApi()
+
+
+def test_a_connection_that_is_cut_in_the_middle_of_an_answer_can_be_tried_again(
+    api: KubernetesApi, recorded: Recorded
+) -> None:
+    """Half a list is no list, and half a watch is told only as far as it came."""
+    recorded.troubles["Pod"] = [None]
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        api.list(POD, "v1")
+    assert len(api.list(POD, "v1").objects) == 5
+    recorded.troubles["Pod"] = [None]
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        list(api.watch(POD, "v1", "100", 1))
+
+
+@pytest.fixture
+def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that a pod is given: a token and who signs the API's certificate. Nothing else names a cluster."""
+    folder = tmp_path / "serviceaccount"
+    folder.mkdir()
+    (folder / "token").write_text("first")
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_TOKEN_FILENAME", str(folder / "token"))
+    monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_CERT_FILENAME", str(folder / "ca.crt"))
+    return folder
+
+
+def test_in_a_pod_its_own_account_says_where_the_cluster_is_and_who_asks(
+    recorded: Recorded, account: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tokens of pods expire: the one in the file counts, read anew each minute."""
+    authority = Authority.create(account / "ca.crt")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*authority.issue("api", tmp_path))
+    with listening(recorded, tls) as port:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(port))
+        api = KubernetesApi()
+        assert len(api.list(POD, "v1").objects) == 5
+        (account / "token").write_text("second")
+        later = types.SimpleNamespace(datetime=_Later, timedelta=dt.timedelta)
+        monkeypatch.setattr("kubernetes.config.incluster_config.datetime", later)
+        assert len(api.list(POD, "v1").objects) == 5
+    assert [login.lower() for login in recorded.logins] == ["bearer first", "bearer second"]
+
+
+class _Later(dt.datetime):
+    """Two minutes after now."""
+
+    @classmethod
+    def now(cls, tz: dt.tzinfo | None = None) -> "_Later":
+        return super().now(tz) + dt.timedelta(minutes=2)
+
+
+def test_an_api_that_another_authority_vouches_for_is_not_talked_to(
+    recorded: Recorded, account: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Authority.create(account / "ca.crt")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*Authority.create(tmp_path / "other.crt").issue("api", tmp_path))
+    with listening(recorded, tls) as port:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(port))
+        with pytest.raises(Unavailable, match="certificate verify failed"):
+            KubernetesApi().list(POD, "v1")
+    assert recorded.logins == [], "it was never told the token"
+
+
+def test_an_account_without_a_token_names_no_cluster(account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    (account / "token").unlink()
+    with pytest.raises(Refused, match="no Kubernetes cluster: Service token file does not exist"):
         KubernetesApi()

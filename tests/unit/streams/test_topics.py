@@ -3,12 +3,16 @@
 import re
 from pathlib import Path
 
-from gpuledger.streams.topics import PLANS, SCHEDULER_EVENTS, TOPICS
+from gpuledger.streams.topics import PLANS, SCHEDULER_EVENTS, TELEMETRY, TOPICS
 
 
 def test_every_topic_has_a_plan() -> None:
     assert tuple(PLANS) == TOPICS
-    assert all(plan.holds and plan.key and plan.partitions == 1 for plan in PLANS.values())
+    assert all(plan.holds and plan.key for plan in PLANS.values())
+
+
+def test_what_is_partitioned_by_cluster_or_host_can_be_shared_among_workers() -> None:
+    assert {topic for topic, plan in PLANS.items() if plan.partitions > 1} == {SCHEDULER_EVENTS, TELEMETRY}
 
 
 def test_facts_that_everything_is_derived_from_are_kept_for_ever() -> None:

@@ -1,7 +1,7 @@
 """Streams on Kafka; the only package that knows the client.
 
-Readers belong to no consumer group and commit nothing to the broker: their positions live in the
-ledger's transaction, and they say where they start.
+Readers commit nothing to the broker: their positions live in the ledger's transaction, and they say where they
+start. A consumer group only tells the workers that share a topic who reads which partition.
 """
 
 from gpuledger.streams.kafka.broker import KafkaBroker

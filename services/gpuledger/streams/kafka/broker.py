@@ -7,6 +7,7 @@ from kafka import errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from gpuledger.streams.kafka.connection import MAX_MESSAGE_BYTES, Connection, milliseconds
+from gpuledger.streams.kafka.group import KafkaGroup
 from gpuledger.streams.kafka.publisher import KafkaPublisher
 from gpuledger.streams.kafka.security import Security
 from gpuledger.streams.kafka.subscriber import KafkaSubscriber
@@ -102,6 +103,10 @@ class KafkaBroker:
     def subscriber(self, topic: Topic) -> KafkaSubscriber:
         """Open a subscriber; nothing is read before ``assign``."""
         return KafkaSubscriber(self._connection, topic)
+
+    def group(self, topic: Topic, name: str) -> KafkaGroup:
+        """Return a consumer group of the topic; it is the broker's, but its positions are not."""
+        return KafkaGroup(self._connection, topic, name)
 
     def _create(self, admin: Any, topic: Topic, plan: Plan, timeout_ms: int) -> bool:  # noqa: ANN401 - untyped client
         kept = FOR_EVER if plan.retention_days is None else str(plan.retention_days * DAY_MS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, errors
 
-from gpuledger.kernel.errors import NotFound, Refused, Unavailable
+from gpuledger.kernel.errors import Fenced, GpuledgerError, NotFound, Refused, Unavailable
 from gpuledger.streams.kafka.security import LOGIN, Security
 from gpuledger.streams.limits import MAX_VALUE_BYTES, Timeouts
 from gpuledger.streams.protocol import PositionLost
@@ -154,13 +154,20 @@ class Connection:
 
         Raises:
             PositionLost: When the broker does not hold the position.
+            Fenced: When another worker of the same name joined the group.
             Refused: When the broker takes no message of that size, or does not let this client in.
+            GpuledgerError: What the client called back and that raised.
             Unavailable: For everything else: it can be tried again.
         """
         try:
             yield
         except _LOST as error:
             raise PositionLost(f"Kafka no longer holds the position: {error}", hint=LOST_HINT) from error
+        except errors.FencedInstanceIdError as error:
+            raise Fenced(
+                "another worker joined the group under this worker's name",
+                hint="nothing was written; give each worker a name of its own, or none",
+            ) from error
         except (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError) as error:
             raise Refused(
                 f"Kafka at {self.bootstrap} refuses a message of that size: {error}",
@@ -172,6 +179,8 @@ class Connection:
                 hint=f"check {LOGIN}, and what that login may do there",
             ) from error
         except errors.KafkaError as error:
+            if isinstance(error.__cause__, GpuledgerError):
+                raise error.__cause__ from None  # our own, from what the client calls back
             raise Unavailable(
                 f"Kafka at {self.bootstrap} did not answer as needed: {error}",
                 hint="check that GPULEDGER_KAFKA_BOOTSTRAP names a running broker that"

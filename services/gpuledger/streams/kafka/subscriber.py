@@ -20,8 +20,8 @@ _IDLE_FETCH_MS = 100
 """How long the broker holds a request for news; anything else we ask it waits behind."""
 
 
-class KafkaSubscriber:
-    """Reads the partitions of one topic without a consumer group. Not shared between threads.
+class KafkaReader:
+    """Reads the partitions of one topic that it stands in. Not shared between threads.
 
     An empty poll means that nothing arrived in time, not that the end was reached: ask
     ``end_positions`` for that.
@@ -33,54 +33,18 @@ class KafkaSubscriber:
         self._consumer: Any = None
         self._positions: dict[int, int] = {}
 
-    def assign(self, positions: Mapping[int, int]) -> None:
-        """Start at the next offset to read of each partition (0 for the beginning).
-
-        Raises:
-            PositionLost: When the broker holds no such offset, not even as the next one.
-            NotFound: When a partition that was never read does not exist.
-            Unavailable: When the broker cannot be reached.
-        """
-        self._require(positions)
-        self._check(positions)
-        self._positions = dict(positions)
+    def _fetched(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return what the client has or gets in time, and move the positions."""
         with self._connection.talking():
-            self._consumer.assign([self._at(partition) for partition in positions])
-            for partition, offset in positions.items():
-                self._consumer.seek(self._at(partition), offset)
-
-    def poll(self, limit: int, timeout_s: float) -> Sequence[Record]:
-        """Return up to ``limit`` next records, in order per partition; empty after the timeout.
-
-        Before it returns nothing it makes sure that the broker answers and still holds the positions;
-        otherwise a broker that is down would look like a stream without news.
-
-        Raises:
-            PositionLost: When the topic was truncated or created anew meanwhile.
-            Unavailable: When the broker cannot be reached.
-        """
-        if not self._positions:
-            return []
-        with self._connection.talking():
-            fetched = self._consumer.poll(timeout_ms=milliseconds(timeout_s), max_records=limit)
+            fetched = self._connected().poll(timeout_ms=milliseconds(timeout_s), max_records=limit)
         records = [
             Record(self._topic, place.partition, record.offset, record.value or b"", record.timestamp)
             for place, batch in fetched.items()
             for record in batch
         ]
-        for record in records:
-            self._positions[record.partition] = record.position + 1
-        if not records:
-            self._check(self._positions)
+        for place, batch in fetched.items():
+            self._positions[place.partition] = batch[-1].offset + 1
         return records
-
-    def end_positions(self) -> Mapping[int, int]:
-        """Return, for each assigned partition, the offset that the next published record will get.
-
-        Raises:
-            Unavailable: When the broker cannot be reached.
-        """
-        return self._ends(self._positions)
 
     def first_positions(self, partitions: Sequence[int]) -> Mapping[int, int]:
         """Return, for each partition, the offset of the oldest record that the broker still holds.
@@ -96,21 +60,6 @@ class KafkaSubscriber:
         self._positions = {}
         if consumer is not None:
             consumer.close(autocommit=False, timeout_ms=1000)
-
-    def _require(self, positions: Mapping[int, int]) -> None:
-        """Make sure that the partitions exist; the client would wait for a missing one until it times out."""
-        try:
-            existing = self._connection.partitions(self._topic)
-        except NotFound:
-            if not any(positions.values()):
-                raise
-            existing = ()
-        for partition, offset in positions.items():
-            if partition not in existing:
-                gone = f"partition {partition} of topic {self._topic} does not exist"
-                if offset:
-                    raise PositionLost(f"{gone}, the reader was at {offset}", hint=LOST_HINT)
-                raise NotFound(gone, hint="list the partitions of the topic first")
 
     def _check(self, positions: Mapping[int, int]) -> None:
         first = self._offsets("beginning_offsets", positions)
@@ -162,10 +111,10 @@ class KafkaSubscriber:
             self._consumer = self._open()
         return self._consumer
 
-    def _open(self) -> Any:  # noqa: ANN401
+    def _open(self, **group: object) -> Any:  # noqa: ANN401
         return self._connection.open(
             KafkaConsumer,
-            group_id=None,
+            **{"group_id": None, **group},
             enable_auto_commit=False,
             auto_offset_reset="none",
             fetch_max_wait_ms=_IDLE_FETCH_MS,
@@ -178,3 +127,63 @@ class KafkaSubscriber:
 
     def _at(self, partition: int) -> Any:  # noqa: ANN401 - the client has no types
         return TopicPartition(self._topic, partition)
+
+
+class KafkaSubscriber(KafkaReader):
+    """Reads partitions that it is told of, without a consumer group."""
+
+    def assign(self, positions: Mapping[int, int]) -> None:
+        """Start at the next offset to read of each partition (0 for the beginning).
+
+        Raises:
+            PositionLost: When the broker holds no such offset, not even as the next one.
+            NotFound: When a partition that was never read does not exist.
+            Unavailable: When the broker cannot be reached.
+        """
+        self._require(positions)
+        self._check(positions)
+        self._positions = dict(positions)
+        with self._connection.talking():
+            self._consumer.assign([self._at(partition) for partition in positions])
+            for partition, offset in positions.items():
+                self._consumer.seek(self._at(partition), offset)
+
+    def poll(self, limit: int, timeout_s: float) -> Sequence[Record]:
+        """Return up to ``limit`` next records, in order per partition; empty after the timeout.
+
+        Before it returns nothing it makes sure that the broker answers and still holds the positions;
+        otherwise a broker that is down would look like a stream without news.
+
+        Raises:
+            PositionLost: When the topic was truncated or created anew meanwhile.
+            Unavailable: When the broker cannot be reached.
+        """
+        if not self._positions:
+            return []
+        records = self._fetched(limit, timeout_s)
+        if not records:
+            self._check(self._positions)
+        return records
+
+    def end_positions(self) -> Mapping[int, int]:
+        """Return, for each assigned partition, the offset that the next published record will get.
+
+        Raises:
+            Unavailable: When the broker cannot be reached.
+        """
+        return self._ends(self._positions)
+
+    def _require(self, positions: Mapping[int, int]) -> None:
+        """Make sure that the partitions exist; the client would wait for a missing one until it times out."""
+        try:
+            existing = self._connection.partitions(self._topic)
+        except NotFound:
+            if not any(positions.values()):
+                raise
+            existing = ()
+        for partition, offset in positions.items():
+            if partition not in existing:
+                gone = f"partition {partition} of topic {self._topic} does not exist"
+                if offset:
+                    raise PositionLost(f"{gone}, the reader was at {offset}", hint=LOST_HINT)
+                raise NotFound(gone, hint="list the partitions of the topic first")

@@ -1,0 +1,2 @@
+DROP VIEW ledger_read.watermarks;
+DROP TABLE ledger.watermarks;
