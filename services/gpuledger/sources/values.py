@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.kernel.accounts import escape_part
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.kernel.clock import EPOCH, instant, seconds
+from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import BadRecord, Refused
 
 GPU_LIMIT = 1_000_000
@@ -25,7 +25,6 @@ _NOTHING = frozenset(("None", "NaN", "nan", "NaT", "null", "NULL"))
 _SHOWN_CHARACTERS = 60
 _DATE_CHARACTERS = 10
 _FULL_PERCENT = 100
-_SECOND = dt.timedelta(seconds=1)
 _HOUR_S = 3600
 _HOUR_CHARACTERS = len("2017-10-09 07")
 _WITHIN_HOUR = {f":{second // 60:02}:{second % 60:02}": second for second in range(_HOUR_S)}
@@ -132,6 +131,7 @@ def gpu_fraction(field: str, value: str) -> int:
     return milli
 
 
+@lru_cache(maxsize=_REPEATED)
 def percent(field: str, value: str) -> Decimal:
     """Return a percentage exactly as written.
 
@@ -279,7 +279,7 @@ class LocalTimes:
         else:
             odd = None
         try:
-            at_s = (local - EPOCH) // _SECOND
+            at_s = seconds(local)
         except OverflowError:
             at_s = -1
         return instant_in_bounds(field, at_s, value), odd
@@ -291,16 +291,14 @@ class LocalTimes:
 
     def _remember(self, hour: str, local: dt.datetime) -> None:
         """Keep when the hour of a time began, unless clocks were set in it."""
-        first, last = local.replace(minute=0, second=0), local.replace(minute=59, second=59)
         if local.year not in _CERTAIN_YEARS:
             return
-        if (
-            self._fixed
-            or len({at.replace(fold=fold).utcoffset() for at in (first, last) for fold in (0, 1)}) == 1
-        ):
+        first, last = local.replace(minute=0, second=0), local.replace(minute=59, second=59)
+        offsets = {at.replace(fold=fold).utcoffset() for at in (first, last) for fold in (0, 1)}
+        if len(offsets) == 1:
             if len(self._hours) >= _HOURS_LIMIT:
                 self._hours.clear()
-            self._hours[hour] = (first - EPOCH) // _SECOND
+            self._hours[hour] = seconds(first)
 
 
 def _parsed(field: str, value: str) -> dt.datetime:

@@ -1,8 +1,12 @@
 """Single fields: what is read, what is refused, and under which code."""
 
+import datetime as dt
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources import values
@@ -131,6 +135,44 @@ def test_a_time_without_offset_is_in_the_zone_of_the_import_and_else_utc() -> No
     assert LocalTimes(None).read("t", "2017-10-09 07:01:55") == (1_507_532_515, None)
     assert LocalTimes("Europe/Berlin").read("t", "2017-10-09 07:01:55") == (1_507_525_315, None)
     assert LocalTimes("Europe/Berlin").read("t", "2017-10-09T07:01:55Z") == (1_507_532_515, None)
+
+
+TURNS = {
+    # zone: a local time beside which clocks were set, by an hour, half an hour, a day, and by 44 min 30 s
+    "Europe/Berlin": "2017-10-29 02:30:00",
+    "America/Los_Angeles": "2017-03-12 02:30:00",
+    "Australia/Lord_Howe": "2017-04-02 01:45:00",
+    "Pacific/Apia": "2011-12-30 12:00:00",
+    "Africa/Monrovia": "1972-01-07 00:44:15",
+}
+
+
+@given(st.sampled_from(sorted(TURNS)), st.lists(st.integers(-100_000, 100_000), min_size=1, max_size=20))
+def test_times_of_an_hour_that_was_read_already_are_the_same_as_without_it(
+    zone: str, apart: list[int]
+) -> None:
+    times = LocalTimes(zone)
+    for seconds in (*apart, *apart):
+        local = dt.datetime.fromisoformat(TURNS[zone]) + dt.timedelta(seconds=seconds)
+        at_s, odd = times.read("t", str(local))
+        assert at_s == local.replace(tzinfo=ZoneInfo(zone)).timestamp()
+        later = local.replace(tzinfo=ZoneInfo(zone), fold=1).timestamp()
+        assert (odd is None) == (later == at_s)
+
+
+@pytest.mark.parametrize(
+    ("text", "at_s"),
+    [
+        ("2017W41T07+01:01:55", 1_507_528_685),
+        ("2017-10-09 07:01:55.5", 1_507_532_515),
+        ("2017-10-09 07:01:55+00:30", 1_507_530_715),
+    ],
+)
+def test_an_hour_that_was_read_says_nothing_of_times_that_are_written_otherwise(text: str, at_s: int) -> None:
+    times = LocalTimes(None)
+    for hour in ("2017W41T07+01:00:00", "2017-10-09 07:00:00"):
+        times.read("t", hour)
+    assert times.read("t", text) == (at_s, None)
 
 
 def test_a_time_that_came_twice_is_the_first_and_is_told() -> None:

@@ -102,10 +102,10 @@ class Pods:
         told = self._told.get(own)
         if told is None:
             told = self._told[own] = Told(self._source, own)
+        account, oddities = self._account(pod.metadata, group)
         # What is wrong with the state itself is found first: a retry, which knows no earlier state, finds it too.
         started_s, run = _bound_s(pod), pod.metadata.uid if group else RUN
         ended = _end(pod, seen)
-        account, oddities = self._account(pod.metadata, group)
         if not group and account is not None and not told.known:
             self._submit(told, pod, named, account, gpus_milli)
         if started_s is not None:

@@ -1,6 +1,7 @@
 """Lines of a watch stream -> facts: which object is read by whom."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import msgspec
 
@@ -93,27 +94,37 @@ class Watched(Interpreter):
     def remember(self, raw: bytes) -> dict[str, object]:
         """Return what a retry needs: the object's kind, the account of its team, whether it was told of before."""
         remembered: dict[str, object] = {"kind": self.default_kind} if self.default_kind else {}
-        try:
-            meta = msgspec.json.decode(unwrap(raw, self.default_kind).raw, type=_Object).metadata
-        except (BadRecord, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return remembered
-        for reader, key in (
-            (self._workloads, f"{meta.namespace}/{meta.name}/{meta.uid}"),
-            (self._groups, meta.uid),
-        ):
-            if reader.follows(key):
-                remembered[_FOLLOWED] = key
-        return remembered | self._teams.remember(
-            self.cluster, (meta.labels or {}).get(QUEUE) or meta.namespace
-        )
+        with suppress(*_UNREADABLE):
+            seen = unwrap(raw, self.default_kind)
+            meta = msgspec.json.decode(seen.raw, type=_Object).metadata
+            team = (meta.labels or {}).get(QUEUE) or meta.namespace
+            remembered |= self._teams.remember(self.cluster, team)
+            names = msgspec.json.decode(seen.raw, type=_Names).metadata
+            for reader, key in (
+                (self._workloads, f"{meta.namespace}/{names.name}/{names.uid}"),
+                (self._groups, names.uid),
+            ):
+                if reader.follows(key):
+                    remembered[_FOLLOWED] = key
+        return remembered
+
+
+_UNREADABLE = (BadRecord, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _Meta(msgspec.Struct):
     namespace: str = ""
-    name: str = ""
-    uid: str = ""
     labels: dict[str, str] | None = None
 
 
 class _Object(msgspec.Struct):
     metadata: _Meta
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+    uid: str = ""
+
+
+class _Names(msgspec.Struct):
+    metadata: _Named
