@@ -182,6 +182,7 @@ def engine(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[sa.
     yield from _database(postgres, template_database, "machine_of_books")
 
 
+@pytest.mark.timeout(3600)
 def test_law_3_whatever_is_told_next(engine: sa.Engine, test_form: str) -> None:
     run_state_machine_as_test(
         lambda: BookOfFacts(engine),
