@@ -153,8 +153,10 @@ class StreamStatus(NamedTuple):
 def streams(reader: Reader) -> list[StreamStatus]:
     """Return how far every consumer has read, by consumer, stream and partition."""
     rows = driver(reader).execute(
-        "SELECT consumer, stream, partition, position, greatest(end_position - position, 0), seen_at,"
-        " published_at, epoch"
+        # Not greatest alone, which leaves nulls out: what nobody looked at would be told as nothing.
+        "SELECT consumer, stream, partition, position,"
+        " CASE WHEN end_position IS NOT NULL THEN greatest(end_position - position, 0) END,"
+        " seen_at, published_at, epoch"
         " FROM ledger.stream_offsets ORDER BY consumer, stream, partition"
     )
     return [StreamStatus(*row) for row in rows]

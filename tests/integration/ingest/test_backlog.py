@@ -5,8 +5,9 @@ import pytest
 import sqlalchemy as sa
 from tests.integration.ingest.test_worker import job, put, run
 
-from gpuledger.database.engine import reading
+from gpuledger.database.engine import reading, writing
 from gpuledger.ingest.intake import Intake
+from gpuledger.ingest.offsets import claim
 from gpuledger.ingest.worker import Worker
 from gpuledger.ledger import queries
 from gpuledger.streams.files import FileBroker, FileSubscriber
@@ -28,6 +29,14 @@ def test_what_waits_is_kept_where_metrics_read_it(
         connection.exec_driver_sql("UPDATE ledger.stream_offsets SET position = 2")
     with reading(engine) as reader:
         assert queries.streams(reader)[0].waiting == 4
+
+
+def test_before_a_worker_looked_nobody_knows_what_waits(engine: sa.Engine) -> None:
+    with writing(engine) as writer:
+        claim(writer, "ledger", SCHEDULER_EVENTS, [0])
+    with reading(engine) as reader:
+        (status,) = queries.streams(reader)
+    assert (status.waiting, status.seen_at) == (None, None)
 
 
 def test_each_worker_that_claims_a_partition_is_counted(

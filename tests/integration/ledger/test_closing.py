@@ -23,7 +23,7 @@ from tests.integration.ledger.test_admission import is_sound, order
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.events.budget import AccountCreated, AdjustmentPosted
-from gpuledger.events.closing import LedgerTicked
+from gpuledger.events.closing import LedgerTicked, PeriodClosing
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.balances import Balance, BalanceQuery, balance
@@ -75,6 +75,21 @@ def test_what_is_left_expires_and_the_rule_says_what_goes_on(funded: Ledger) -> 
     funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR))
     found = close(funded)
     assert (found.version, found.repeated) == (1, False)
+    assert stands(funded, NOVEMBER) == {"granted": 100, "charged": 40, "expired": 60}
+    assert stands(funded, DECEMBER) == {"granted": 80, "rolled_over": 30, "available": 80}
+    assert is_sound(funded)
+
+
+def test_a_close_that_stopped_between_its_two_rows_goes_on_from_there(funded: Ledger) -> None:
+    funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 5 * HOUR))
+    stopped = PeriodClosing(cluster=CLUSTER, period=NOVEMBER, version=1, by="grace")
+    funded.append(told(at("2026-12-01T00:00:00Z"), stopped))
+    closing_seq = funded.value(
+        "SELECT closing_seq FROM ledger.periods WHERE period = :period", period=NOVEMBER
+    )
+    found = close(funded)
+    assert (found.version, found.closing_seq, found.repeated) == (1, closing_seq, False)
+    assert funded.value("SELECT count(*) FROM ledger.journal WHERE type = 'period.closing'") == 1
     assert stands(funded, NOVEMBER) == {"granted": 100, "charged": 40, "expired": 60}
     assert stands(funded, DECEMBER) == {"granted": 80, "rolled_over": 30, "available": 80}
     assert is_sound(funded)

@@ -7,7 +7,8 @@ of an hour, and every step asks anew which fact counts. The rules it knows:
   stream, and then the later one counts (facts that tie in all three are never given to the oracle);
 - a change holds from its instant on, and from the start on when it is dated before the start;
 - suspended GPUs stay held; an end before the start is 0; a run that nothing ended is charged up to the
-  last moment at which its GPUs or its class changed, and not yet beyond it;
+  last moment at which its GPUs or its class changed, and beyond it up to the book's tick, but no longer than
+  its declared limit after its start; nor does an estimated end count beyond that;
 - a workload waits from when it is eligible until its newest run starts, and again after a run that was
   preempted or requeued, until the next start or until it is over.
 """
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 STEP_S = 900
+LATEST_S = 2**40
 STOPS = ("preempted", "requeued", "ended")
 
 
@@ -47,18 +49,18 @@ def standing(fact: Fact) -> tuple[bool, bool, int]:
     return (not fact.details.get("estimated", False), fact.source.startswith("reconcile/"), fact.at_s)
 
 
-def net(facts: Sequence[Fact], zone: str) -> dict[Net, int]:
-    """Return the gpu_ms that must stand for each account, run and day of the zone."""
+def net(facts: Sequence[Fact], zone: str, ticked_s: int = 0) -> dict[Net, int]:
+    """Return the gpu_ms that must stand for each account, run and day of the zone when the book's clock is there."""
     sums: dict[Net, int] = {}
     for workload in {fact.workload for fact in facts}:
         own = [fact for fact in facts if fact.workload == workload]
         for run in {fact.run for fact in own if fact.run is not None}:
-            for key, gpu_ms in _charged(own, run, ZoneInfo(zone)):
+            for key, gpu_ms in _charged(own, run, ZoneInfo(zone), ticked_s):
                 sums[key] = sums.get(key, 0) + gpu_ms
     return {key: gpu_ms for key, gpu_ms in sums.items() if gpu_ms}
 
 
-def _charged(facts: Sequence[Fact], run: str, zone: ZoneInfo) -> Iterable[tuple[Net, int]]:
+def _charged(facts: Sequence[Fact], run: str, zone: ZoneInfo, ticked_s: int) -> Iterable[tuple[Net, int]]:
     submitted, started = _counts(facts, "submitted"), _counts(facts, "started", run=run)
     stopped = _counts(facts, *STOPS, run=run)
     if started is None:
@@ -75,8 +77,12 @@ def _charged(facts: Sequence[Fact], run: str, zone: ZoneInfo) -> Iterable[tuple[
             _latest(changes, "class_changed", "class", at_s, started.details.get("class") or default),
         )
 
-    turns = [edge for edge in edges if held(edge) != held(edge - 1)]
-    end_s = stopped.at_s if stopped else max(turns, default=started.at_s)
+    limit_s = started.at_s + asked["time_limit_s"] if asked.get("time_limit_s") else LATEST_S
+    if stopped is None:
+        turns = [edge for edge in edges if held(edge) != held(edge - 1)]
+        end_s = max([min(ticked_s, limit_s), *turns])
+    else:
+        end_s = min(stopped.at_s, limit_s) if stopped.details.get("estimated") else stopped.at_s
     at_s = started.at_s
     while at_s < end_s:
         upto_s = min([end_s, at_s - at_s % STEP_S + STEP_S, *(edge for edge in edges if edge > at_s)])

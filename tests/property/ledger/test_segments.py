@@ -4,6 +4,7 @@ import itertools
 import random
 from collections.abc import Iterable, Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.ledger import oracle
@@ -122,6 +123,7 @@ def test_the_difference_turns_what_stands_into_what_must_stand(
     assert difference(want, standing, workload="w0", reason="", booking=Booking(calendar)) == []
 
 
+@pytest.mark.timeout(3600)
 def test_random_intervals_are_cut_as_a_walk_through_them_says(test_form: str) -> None:
     randomness = random.Random(20171031)
     wrong = []

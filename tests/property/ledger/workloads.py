@@ -52,7 +52,11 @@ reasons = st.fixed_dictionaries(
 submissions = _claims(
     st.fixed_dictionaries(
         {"account": st.sampled_from(ACCOUNTS), "user": st.sampled_from(USERS), "gpus_milli": gpus},
-        optional={"minimum_runtime_s": st.sampled_from([0, 60, 28_800]), "eligible_s": offsets},
+        optional={
+            "minimum_runtime_s": st.sampled_from([0, 60, 28_800]),
+            "time_limit_s": st.sampled_from([60, 7_200, 86_400]),
+            "eligible_s": offsets,
+        },
     ),
     "submitted",
 )
@@ -68,10 +72,9 @@ changes = st.one_of(
     _claims(st.fixed_dictionaries({"class": classes}), "class_changed"),
     _claims(st.just({}), "suspended", "resumed"),
 )
+stops = _claims(reasons, *STOPS)
 run_claims = st.tuples(
-    st.lists(starts, max_size=2),
-    st.lists(changes, max_size=4),
-    st.lists(_claims(reasons, *STOPS), max_size=2),
+    st.lists(starts, max_size=2), st.lists(changes, max_size=4), st.lists(stops, max_size=2)
 )
 workload_claims = st.tuples(
     st.lists(submissions, max_size=2),
@@ -98,13 +101,13 @@ def worlds(max_workloads: int = 3, *, ties: bool = False) -> st.SearchStrategy[t
     def built(drawn: tuple[tuple[str, int], list[tuple[Any, ...]]]) -> tuple[str, list[Fact]]:
         (zone, base_s), workloads = drawn
         facts = [f for number, claims in enumerate(workloads) for f in _history(f"w{number}", base_s, claims)]
-        return zone, facts if ties else _without_ties(facts)
+        return zone, facts if ties else distinct(facts)
 
     several = st.lists(workload_claims, min_size=1, max_size=max_workloads)
     return st.tuples(st.sampled_from(MOMENTS), several).map(built)
 
 
-def _without_ties(facts: Sequence[Fact]) -> list[Fact]:
+def distinct(facts: Sequence[Fact]) -> list[Fact]:
     """Keep one of the facts that only their digest could rank."""
     kept: dict[object, Fact] = {}
     for fact in facts:
