@@ -24,6 +24,7 @@ from gpuledger.ledger.append import append
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.holds import newest
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules
+from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.stops import Stop, why
@@ -104,6 +105,8 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
     )
     appended = append(writer, cluster, [event], clock=clock, calendar=calendar)
     assert appended.head is not None  # noqa: S101 - a new row moved it
+    if decision.hold_gpu_ms:  # what the opening of a period was counted on to grant is granted now
+        open_periods(writer, cluster, clock=clock, calendar=calendar)
     return Admission(decision, appended.head.last_seq, repeated=False)
 
 

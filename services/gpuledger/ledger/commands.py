@@ -17,17 +17,20 @@ from gpuledger.events.envelope import book_of, data_json, decode_data, make
 from gpuledger.events.fields import PRIORITY_MAX
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
-from gpuledger.kernel.amounts import GPU_MS_MAX, gpu_hours
+from gpuledger.kernel.amounts import GPU_MS_MAX, WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, seconds
+from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import KeyReused, NotFound, Refused
 from gpuledger.kernel.rollover import written
-from gpuledger.ledger import queries, store
+from gpuledger.ledger import orders, queries, store
 from gpuledger.ledger.append import append
 from gpuledger.ledger.balances import BalanceQuery, balance
+from gpuledger.ledger.charges import GRANT
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.identity import impersonal
 from gpuledger.ledger.lots import expiry_day
+from gpuledger.ledger.outlook import Outlook
+from gpuledger.ledger.remainder import remainder
 from gpuledger.ledger.ticking import catch_up
 
 SOURCE = "gpuledger/commands"
@@ -114,7 +117,7 @@ def check(connection: Reader | Writer, command: Command, *, now_s: int, calendar
         )
     if isinstance(command, AdjustmentPosted):
         # Into a closed period it goes as any late movement does: booked in the open one, effective in its own.
-        _check_adjustment(connection, command)
+        _check_adjustment(connection, command, now_s, calendar)
         return
     if command.period in store.shut_periods(connection, command.cluster):
         raise Refused(
@@ -148,7 +151,9 @@ def _check_grant(connection: Reader | Writer, command: Granted, calendar: Calend
         )
 
 
-def _check_adjustment(connection: Reader | Writer, command: AdjustmentPosted) -> None:
+def _check_adjustment(
+    connection: Reader | Writer, command: AdjustmentPosted, now_s: int, calendar: Calendar
+) -> None:
     if not command.reason.strip():
         raise Refused("an adjustment needs a reason", hint="say why no fact can correct it")
     _require_leaf(connection, command.account)
@@ -158,6 +163,8 @@ def _check_adjustment(connection: Reader | Writer, command: AdjustmentPosted) ->
             f"row {command.corrects_seq} is not in the book {command.cluster}, which has {rows}",
             hint="name the row that is corrected, or none",
         )
+    if command.code == GRANT and command.gpu_ms < 0:  # other corrections tell what happened, funded or not
+        _require_unpromised(connection, command, -command.gpu_ms, now_s, calendar)
 
 
 def _check_transfer(
@@ -177,6 +184,30 @@ def _check_transfer(
             f"{command.account!r} has {gpu_hours(left)} GPU-hours left on {command.cluster} in {command.period},"
             f" not {gpu_hours(command.gpu_ms)}",
             hint="transfer less, or grant more first",
+        )
+    _require_unpromised(connection, command, command.gpu_ms, now_s, calendar)
+
+
+def _require_unpromised(
+    connection: Reader | Writer,
+    command: Transferred | AdjustmentPosted,
+    gpu_ms: int,
+    now_s: int,
+    calendar: Calendar,
+) -> None:
+    """Refuse to take from a hard account what its charges and holds count on, in this period or a later one."""
+    if command.account not in queries.hard_accounts(connection, instant(now_s)):
+        return
+    open_time = remainder(connection, command.cluster, now_s, None, calendar, as_known=True)
+    outlook = Outlook(
+        connection, command.cluster, command.account, now_s, calendar, open_time, since=command.period
+    )
+    day = orders.day_of(command.period, now_s, calendar)
+    for period, weighted in outlook.lacking({day: gpu_ms * WEIGHT_ONE}).items():
+        raise Refused(
+            f"{command.account!r} is hard, and {gpu_hours(-(-weighted // WEIGHT_ONE))} GPU-hours that are charged or"
+            f" set aside in {period} would be paid by nothing",
+            hint="take less, or grant more first",
         )
 
 

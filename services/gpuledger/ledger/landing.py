@@ -17,6 +17,7 @@ from gpuledger.ledger import queries, store
 from gpuledger.ledger.admission import SLICE_S, SOURCE
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.ticking import catch_up
 
@@ -73,6 +74,8 @@ def land(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar, slic
             result.landed.append(f"{run.workload}/{run.run}")
         events.append(make(id=f"{run.workload}/{run.run}/{now_s}", source=SOURCE, at_s=now_s, data=fact)[0])
     append(writer, cluster, events, clock=clock, calendar=calendar)
+    if result.extended:  # what the opening of a period was counted on to grant is granted now
+        open_periods(writer, cluster, clock=clock, calendar=calendar)
     return result
 
 

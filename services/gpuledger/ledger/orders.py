@@ -139,6 +139,12 @@ def first_day_after(at_s: int, calendar: Calendar) -> dt.date:
     return day if calendar.day_start_s(day) == at_s else day + dt.timedelta(days=1)
 
 
+def day_of(period: str, at_s: int, calendar: Calendar) -> dt.date:
+    """Return the day on which an order about a period takes effect that is given at an instant: one of its own."""
+    start_s, end_s = calendar.period_bounds_s(period)
+    return calendar.day_of(min(max(at_s, start_s), end_s - 1))
+
+
 def rows(
     book: str, facts: Sequence[Journalled], calendar: Calendar
 ) -> Iterator[tuple[str, tuple[object, ...]]]:
