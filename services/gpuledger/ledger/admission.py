@@ -14,7 +14,7 @@ from gpuledger.events import workload as workload_events
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.events.registry import Fact
-from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.accounts import lineage, own_path, share_unless_set
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
@@ -215,7 +215,8 @@ def _unfunded(
         asks = "minimum runtime 0 asks" if asked.is_own_wish else "its mapping rule says"
         return f"{asks} to run unallocated"
     shares = queries.shares_at(writer, instant(span[0]))
-    if unshared := [node for node in lineage(asked.account) if shares.get(node) == 0]:
+    leaf = own_path(asked.account) if queries.is_inner(writer, asked.account) else asked.account
+    if unshared := [node for node in lineage(leaf) if shares.get(node, share_unless_set(node)) == 0]:
         return f"{unshared[0]} has share 0, so nothing below it is funded"
     need = Need(asked.account, asked.gpus_milli, asked.gpu_model, span)
     return Purse(writer, cluster, span[0], calendar).shortfall(need)

@@ -327,6 +327,8 @@ def postings_of(fact: Fact, at_s: int, booking: Booking) -> Sequence[Posting]:
         day = orders.day_of(fact.period, at_s, booking.calendar)
         if isinstance(fact, budget.Transferred):
             return [charges.transfer(fact.account, fact.to, fact.gpu_ms, day, booking)]
+        if fact.limit:
+            return ()
         return charges.adjustments(fact.code, fact.account, fact.gpu_ms, day, booking, fact.corrects_seq)
     if isinstance(fact, budget.Granted):
         grants = {} if fact.limit else {fact.account: fact.gpu_ms}

@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage
+from gpuledger.events.envelope import ORG_BOOK
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage, own_path
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
@@ -101,6 +102,8 @@ def balances(
 ) -> list[Balance]:
     """Return the balances of all leaf accounts that have any, by cluster, period and account.
 
+    What an inner account owns itself is its leaf ``~own``.
+
     With ``as_of`` (a recorded time) or ``as_known`` they are folded anew from what was posted.
     """
     return _read(reader, query, now_s, default).leaves
@@ -142,6 +145,7 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
             "seqs": list(vector.values()),
         },
     )
+    inner = queries.inner_accounts(reader, vector.get(ORG_BOOK) if query.as_of is not None else None)
     sums = {(book, account, period): amounts for book, account, period, *amounts in rows}
     if query.as_of is not None:
         now_s = min(now_s, seconds(query.as_of))
@@ -152,7 +156,7 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
         amounts[_HELD] += rest.held
         amounts[_UNALLOCATED] += rest.unallocated
     own = [
-        _own(book, account, period, amounts)
+        _own(book, own_path(account) if account in inner else account, period, amounts)
         for (book, account, period), amounts in sorted(sums.items())
         if query.asks_for(period, calendar)
     ]
@@ -214,6 +218,14 @@ def balance(
     }
     whole = Balance(account=account, cluster=parts[0].cluster, period=newest, binding_account=account, **sums)
     return _bound(whole, found.caps, found.spent)
+
+
+def room_under(
+    reader: Reader | Writer, place: Limit, now_s: int, default: Calendar | None = None
+) -> int | None:
+    """Return what a limit leaves, in gpu_ms: less what its whole subtree has spent or set aside; None without one."""
+    found = _read(reader, BalanceQuery(place.cluster, place.period), now_s, default)
+    return found.caps[place] - found.spent.get(place, 0) if place in found.caps else None
 
 
 _UNLIMITED = 1 << 100

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gpuledger.events.decision import DecisionMade
+from gpuledger.kernel.accounts import owner_of
 from gpuledger.kernel.clock import seconds
 from gpuledger.ledger.facts import Known, rank
 
@@ -161,7 +162,7 @@ def _window(known: Known, from_s: int) -> Hold:
         attempt=data.attempt,
         from_s=from_s,
         to_s=from_s + data.hold_s,
-        account=data.account,
+        account=owner_of(data.account),
         gpus_milli=data.gpus_milli,
         gpu_model=data.gpu_model,
         run=None,

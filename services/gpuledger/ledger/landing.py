@@ -147,7 +147,8 @@ def _due(connection: Reader | Writer, cluster: str, now_s: int) -> list[_Due]:
     found = []
     for *run, held_until_s, account, gpus_milli, gpu_model in rows:
         # A run that nobody admitted holds nothing, so that nothing protects it: it is looked at from its start on.
-        due = _Due(*run, held_until_s if held_until_s is not None and held_until_s > now_s else None)
+        is_held = held_until_s is not None and held_until_s > now_s
+        due = _Due._make((*run, held_until_s if is_held else None))
         if not hard & set(lineage(due.account)):
             continue
         if due.held_until_s is not None and account == due.account:
