@@ -112,7 +112,9 @@ def transfer(
 
 
 def adjust(
-    account: Annotated[str, typer.Argument(help="The leaf whose balance is wrong.")],
+    account: Annotated[
+        str, typer.Argument(help="The leaf whose balance is wrong, or an inner account whose limit is.")
+    ],
     gpu_hours: Annotated[
         str,
         typer.Argument(metavar="GPU_HOURS", help="How much, such as 12; after -- also below zero: -- -12."),
@@ -130,7 +132,10 @@ def adjust(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Correct what no fact can correct; into a closed period it is booked as an adjustment of the open one."""
+    """Correct what no fact can correct, or lower a limit down to what is charged and held below it.
+
+    Into a closed period it is booked as an adjustment of the open one.
+    """
     from gpuledger.events.budget import AdjustmentPosted
 
     takes_back = gpu_hours.startswith("-")
@@ -139,7 +144,7 @@ def adjust(
     def order(calendar: "Calendar", *, inner: bool) -> "Command":  # noqa: ARG001 - as for a grant
         return AdjustmentPosted(
             account=account, cluster=cluster_of(account, cluster), period=period, code=code.value, gpu_ms=amount,
-            reason=reason, by=who(), corrects_seq=corrects,
+            reason=reason, by=who(), corrects_seq=corrects, limit=inner,
         )  # fmt: skip
 
     _execute(account, order, key, dry_run=dry_run, yes=yes, as_json=as_json)
@@ -227,5 +232,6 @@ def shown(command: "Command") -> str:
     if isinstance(command, Transferred):
         return f"~ transfer {command.account} -> {command.to}  {where}"
     if isinstance(command, AdjustmentPosted):
-        return f"~ adjust   {command.account}  {command.code}  {where}"
+        what = "limit" if command.limit else command.code
+        return f"~ adjust   {command.account}  {what}  {where}"
     return f"+ {'limit' if command.limit else 'grant'}    {command.account}  {where}"

@@ -211,7 +211,7 @@ class AdjustmentPosted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """Somebody corrected what no fact can correct; the movement is that of the code it corrects.
 
     Args:
-        account: The leaf whose balance moves.
+        account: The leaf whose balance moves, or the inner node whose limit does.
         cluster: The cluster whose time it is.
         period: The budget period that the correction belongs to.
         code: The movement that it corrects: grant, charge, credit or unallocated.
@@ -219,6 +219,7 @@ class AdjustmentPosted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         reason: Why.
         by: Who ordered it.
         corrects_seq: The row of the book that it corrects, where there is one.
+        limit: Whether the account is an inner node: then the grants that it corrects are limits, and nothing is moved.
     """
 
     account: Name
@@ -229,6 +230,7 @@ class AdjustmentPosted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     reason: Typed
     by: Person
     corrects_seq: Positive | None = None
+    limit: bool = False
 
 
 class PeriodGrant(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from gpuledger.events.fields import PRIORITY_MAX
 from gpuledger.ingest.yaml_file import ClusterName, Strict, Word, read_yaml
-from gpuledger.kernel.accounts import check_path
+from gpuledger.kernel.accounts import check_path, owner_of
 from gpuledger.kernel.amounts import from_gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
@@ -92,14 +92,24 @@ def read(path: Path) -> BudgetFile:
     """
     file = read_yaml(path, BudgetFile, "docs/budget-file.md")
     try:
-        for account in file.accounts:
-            check_path(account)
+        for name in file.accounts:
+            check_path(name)
+        _check_overdrafts(file)
         if file.organisation:
             Calendar(file.organisation.timezone)
         _check_grants(file)
     except Refused as error:
         raise Refused(f"{path}: {error.message}", hint=error.hint) from error
     return file
+
+
+def _check_overdrafts(file: BudgetFile) -> None:
+    for name, account in file.accounts.items():
+        if account.overdraft is not None and (owner := owner_of(name)) != name:
+            raise Refused(
+                f"accounts.{name}.overdraft: what {owner} owns itself is as hard as {owner} is",
+                hint=f"write it under accounts.{owner}",
+            )
 
 
 def _grants(file: BudgetFile) -> list[tuple[str, str, Grant]]:

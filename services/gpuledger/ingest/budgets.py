@@ -120,20 +120,21 @@ def _check_expiries(file: BudgetFile, calendar: Calendar) -> None:
 
 
 def _grants(reader: Reader, file: BudgetFile, by: str) -> Iterator[Change]:
-    granted = queries.granted(reader)
+    granted, taken_back = queries.granted(reader), queries.taken_back(reader)
     known = {*queries.account_paths(reader), *(node for name in file.accounts for node in lineage(name))}
     inner = {parent(node) for node in known}
     for path, account in sorted(file.accounts.items()):
         for grant in account.grants:
-            before = granted.get((path, grant.cluster, grant.period, path in inner), 0)
+            key = path, grant.cluster, grant.period, path in inner
+            before = granted.get(key, 0)
             more = grant.gpu_ms - before
-            if more < 0:
+            if more + max(0, taken_back.get(key, 0)) < 0:
                 raise Refused(
                     f"accounts.{path}: the grant on {grant.cluster} for {grant.period} would shrink to"
                     f" {grant.gpu_hours} GPU-hours",
                     hint="leave the number as it is: gpuledger budget adjust --code grant takes some of it back",
                 )
-            if more:
+            if more > 0:
                 fact = budget.Granted(
                     account=path, cluster=grant.cluster, period=grant.period, gpu_ms=more,
                     reason=budget.Word.BUDGET_FILE, by=by, priority=grant.priority, expires_at=grant.expires,

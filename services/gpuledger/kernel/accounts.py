@@ -48,6 +48,21 @@ def parent(path: str) -> str | None:
     return head if separator else None
 
 
+def own_path(account: str) -> str:
+    """Return the virtual child that holds the work owned by an inner node."""
+    return account + SEPARATOR + OWN
+
+
+def owner_of(path: str) -> str:
+    """Return the account whose own work and budget a leaf is: its parent for a ``~own`` child, else itself."""
+    return path.removesuffix(SEPARATOR + OWN)
+
+
+def share_unless_set(path: str) -> int:
+    """Return the share of an account that nobody set one for: 1, and 0 of the virtual child ``~own``."""
+    return int(owner_of(path) == path)
+
+
 def lineage(path: str) -> Iterator[str]:
     """Yield the path's root, then each node below it, and last the path itself."""
     parts = path.split(SEPARATOR)

@@ -14,7 +14,7 @@ from gpuledger.events import workload as workload_events
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.events.registry import Fact
-from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.accounts import lineage, own_path, share_unless_set
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
@@ -24,6 +24,7 @@ from gpuledger.ledger.append import append
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.holds import newest
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules
+from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.stops import Stop, why
@@ -104,6 +105,8 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
     )
     appended = append(writer, cluster, [event], clock=clock, calendar=calendar)
     assert appended.head is not None  # noqa: S101 - a new row moved it
+    if decision.hold_gpu_ms:  # what the opening of a period was counted on to grant is granted now
+        open_periods(writer, cluster, clock=clock, calendar=calendar)
     return Admission(decision, appended.head.last_seq, repeated=False)
 
 
@@ -212,7 +215,8 @@ def _unfunded(
         asks = "minimum runtime 0 asks" if asked.is_own_wish else "its mapping rule says"
         return f"{asks} to run unallocated"
     shares = queries.shares_at(writer, instant(span[0]))
-    if unshared := [node for node in lineage(asked.account) if shares.get(node) == 0]:
+    leaf = own_path(asked.account) if queries.is_inner(writer, asked.account) else asked.account
+    if unshared := [node for node in lineage(leaf) if shares.get(node, share_unless_set(node)) == 0]:
         return f"{unshared[0]} has share 0, so nothing below it is funded"
     need = Need(asked.account, asked.gpus_milli, asked.gpu_model, span)
     return Purse(writer, cluster, span[0], calendar).shortfall(need)

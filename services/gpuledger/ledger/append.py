@@ -336,10 +336,11 @@ def postings_of(fact: Fact, at_s: int, booking: Booking) -> Sequence[Posting]:
     """Return the postings of a fact that is a command: grants, transfers, adjustments; a limit moves nothing."""
     grants: Mapping[str, int]
     if isinstance(fact, budget.Transferred | budget.AdjustmentPosted):
-        start_s, end_s = booking.calendar.period_bounds_s(fact.period)
-        day = booking.calendar.day_of(min(max(at_s, start_s), end_s - 1))
+        day = orders.day_of(fact.period, at_s, booking.calendar)
         if isinstance(fact, budget.Transferred):
             return [charges.transfer(fact.account, fact.to, fact.gpu_ms, day, booking)]
+        if fact.limit:
+            return ()
         return charges.adjustments(fact.code, fact.account, fact.gpu_ms, day, booking, fact.corrects_seq)
     if isinstance(fact, budget.Granted):
         grants = {} if fact.limit else {fact.account: fact.gpu_ms}

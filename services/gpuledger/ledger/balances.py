@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage
+from gpuledger.events.envelope import ORG_BOOK
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage, own_path
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
@@ -101,6 +102,8 @@ def balances(
 ) -> list[Balance]:
     """Return the balances of all leaf accounts that have any, by cluster, period and account.
 
+    What an inner account owns itself is its leaf ``~own``.
+
     With ``as_of`` (a recorded time) or ``as_known`` they are folded anew from what was posted.
     """
     return _read(reader, query, now_s, default).leaves
@@ -142,6 +145,7 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
             "seqs": list(vector.values()),
         },
     )
+    inner = queries.inner_accounts(reader, vector.get(ORG_BOOK) if query.as_of is not None else None)
     sums = {(book, account, period): amounts for book, account, period, *amounts in rows}
     if query.as_of is not None:
         now_s = min(now_s, seconds(query.as_of))
@@ -152,7 +156,7 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
         amounts[_HELD] += rest.held
         amounts[_UNALLOCATED] += rest.unallocated
     own = [
-        _own(book, account, period, amounts)
+        _own(book, own_path(account) if account in inner else account, period, amounts)
         for (book, account, period), amounts in sorted(sums.items())
         if query.asks_for(period, calendar)
     ]
@@ -216,8 +220,20 @@ def balance(
     return _bound(whole, found.caps, found.spent)
 
 
+def room_under(
+    reader: Reader | Writer, place: Limit, now_s: int, default: Calendar | None = None
+) -> int | None:
+    """Return what a limit leaves, in gpu_ms: less what its whole subtree has spent or set aside; None without one."""
+    found = _read(reader, BalanceQuery(place.cluster, place.period), now_s, default)
+    return found.caps[place] - found.spent.get(place, 0) if place in found.caps else None
+
+
+_UNLIMITED = 1 << 100
+"""More GPU-time than anything can ask for."""
+
+
 class Rooms:
-    """What hard accounts of a cluster may still spend, while parts of it are promised one after the other.
+    """What the limits above hard accounts of a cluster leave, while parts of it are promised one after the other.
 
     Args:
         reader: The transaction that holds the book's lock.
@@ -228,38 +244,30 @@ class Rooms:
 
     def __init__(self, reader: Reader | Writer, cluster: str, now_s: int, default: Calendar | None) -> None:
         self._reader, self._cluster, self._now_s, self._default = reader, cluster, now_s, default
-        self._found: dict[str, tuple[_Found, dict[str, int]]] = {}
+        self._found: dict[str, _Found] = {}
 
-    def left(self, account: str, period: str, hard: Collection[str], to_come: int = 0) -> Binding:
-        """Return what a leaf may still spend in a period where only hard accounts, and what is above them, bind.
+    def left(self, period: str, hard: Collection[str]) -> Binding:
+        """Return the smallest room that a limit leaves in a period, and whose limit that is.
 
         Args:
-            account: The leaf.
             period: The budget period.
-            hard: Hard accounts on the leaf's path, itself perhaps; at least one.
-            to_come: What the leaf itself will be given besides, in gpu_ms.
+            hard: Hard accounts of one path, at least one. From the lowest upwards every limit binds; what is below
+                may be overdrawn.
         """
-        found, own_of = self._in(period)
-        own = own_of.get(account, 0) + to_come
-        # From the lowest hard account upwards everything binds; what is below it may be overdrawn.
-        lowest = max(hard, key=len)
-        unlimited = sum(found.caps.values()) + abs(own) + 1
-        place = Limit(self._cluster, period, lowest)
-        return binding(own if lowest == account else unlimited, place, found.caps, found.spent)
+        found, lowest = self._in(period), max(hard, key=len)
+        return binding(_UNLIMITED, Limit(self._cluster, period, lowest), found.caps, found.spent)
 
     def take(self, account: str, period: str, gpu_ms: int) -> None:
-        """Promise a part to a leaf: neither it nor anything above it has that any more."""
-        found, own_of = self._in(period)
-        own_of[account] = own_of.get(account, 0) - gpu_ms
+        """Promise a part to a leaf: nothing above it has that any more."""
+        found = self._in(period)
         for node in lineage(account):
             place = Limit(self._cluster, period, node)
             found.spent[place] = found.spent.get(place, 0) + gpu_ms
 
-    def _in(self, period: str) -> tuple[_Found, dict[str, int]]:
+    def _in(self, period: str) -> _Found:
         if period not in self._found:
             query = BalanceQuery(self._cluster, period)
-            found = _read(self._reader, query, self._now_s, self._default)
-            self._found[period] = found, {b.account: b.own_available_gpu_ms for b in found.leaves}
+            self._found[period] = _read(self._reader, query, self._now_s, self._default)
         return self._found[period]
 
 

@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, owner_of
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger.holds import Hold
@@ -49,7 +49,12 @@ _INTO = {
 
 
 class Pot(NamedTuple):
-    """A posting address within a book and commodity."""
+    """A posting address within a book and commodity.
+
+    Args:
+        account: Whose own GPU-time it is: a leaf, or what an inner node owns itself. The tree, which grows without
+            the book, decides at reading which of both: the pots of an inner node are its child ``~own``.
+    """
 
     pot: str
     account: str
@@ -281,7 +286,7 @@ def pots(key: Key, booking: Booking) -> tuple[Pot, Pot]:
 
 def grant(account: str, gpu_ms: int, day: dt.date, booking: Booking, code: str = GRANT) -> Posting:
     """Return the posting of a grant: issue -> budget, in weighted units."""
-    debit, credit = pots(Key(code, WEIGHTED, account, "issue", "", day), booking)
+    debit, credit = pots(Key(code, WEIGHTED, owner_of(account), "issue", "", day), booking)
     return Posting(code, WEIGHTED, gpu_ms * WEIGHT_ONE, debit, credit, None, None, day)
 
 
@@ -295,7 +300,7 @@ def adjustments(
     found = []
     for of, pot in _INTO:
         if of == code and pot != "held":
-            debit, credit = pots(Key(code, WEIGHTED, account, pot, "", day), booking)
+            debit, credit = pots(Key(code, WEIGHTED, owner_of(account), pot, "", day), booking)
             if gpu_ms < 0:
                 debit, credit = credit, debit
             amount = abs(gpu_ms) * WEIGHT_ONE
@@ -308,5 +313,5 @@ def adjustments(
 def transfer(account: str, to: str, gpu_ms: int, day: dt.date, booking: Booking) -> Posting:
     """Return the posting of a transfer: budget -> budget of another leaf, in weighted units."""
     period = booking.period(day)
-    debit, credit = Pot("budget", account, period), Pot("budget", to, period)
+    debit, credit = Pot("budget", owner_of(account), period), Pot("budget", owner_of(to), period)
     return Posting(TRANSFER, WEIGHTED, gpu_ms * WEIGHT_ONE, debit, credit, None, None, day)

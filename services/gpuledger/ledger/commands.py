@@ -16,18 +16,22 @@ from gpuledger.events.budget import AdjustmentPosted, Granted, Transferred
 from gpuledger.events.envelope import book_of, data_json, decode_data, make
 from gpuledger.events.fields import PRIORITY_MAX
 from gpuledger.events.registry import Fact
-from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
-from gpuledger.kernel.amounts import GPU_MS_MAX, gpu_hours
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, own_path, owner_of
+from gpuledger.kernel.amounts import GPU_MS_MAX, WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, seconds
+from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import KeyReused, NotFound, Refused
 from gpuledger.kernel.rollover import written
-from gpuledger.ledger import queries, store
+from gpuledger.ledger import orders, queries, store
 from gpuledger.ledger.append import append
-from gpuledger.ledger.balances import BalanceQuery, balance
+from gpuledger.ledger.balances import BalanceQuery, balance, room_under
+from gpuledger.ledger.charges import GRANT
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.identity import impersonal
+from gpuledger.ledger.limits import Limit
 from gpuledger.ledger.lots import expiry_day
+from gpuledger.ledger.outlook import Outlook
+from gpuledger.ledger.remainder import remainder
 from gpuledger.ledger.ticking import catch_up
 
 SOURCE = "gpuledger/commands"
@@ -114,7 +118,7 @@ def check(connection: Reader | Writer, command: Command, *, now_s: int, calendar
         )
     if isinstance(command, AdjustmentPosted):
         # Into a closed period it goes as any late movement does: booked in the open one, effective in its own.
-        _check_adjustment(connection, command)
+        _check_adjustment(connection, command, now_s, calendar)
         return
     if command.period in store.shut_periods(connection, command.cluster):
         raise Refused(
@@ -148,22 +152,59 @@ def _check_grant(connection: Reader | Writer, command: Granted, calendar: Calend
         )
 
 
-def _check_adjustment(connection: Reader | Writer, command: AdjustmentPosted) -> None:
+def _check_adjustment(
+    connection: Reader | Writer, command: AdjustmentPosted, now_s: int, calendar: Calendar
+) -> None:
     if not command.reason.strip():
         raise Refused("an adjustment needs a reason", hint="say why no fact can correct it")
-    _require_leaf(connection, command.account)
+    if command.limit:
+        _check_limit(connection, command, now_s, calendar)
+    else:
+        _require_leaf(connection, command.account)
     rows = queries.sequences(connection).get(command.cluster, 0)
     if command.corrects_seq is not None and not 0 < command.corrects_seq <= rows:
         raise Refused(
             f"row {command.corrects_seq} is not in the book {command.cluster}, which has {rows}",
             hint="name the row that is corrected, or none",
         )
+    if (
+        command.code == GRANT and command.gpu_ms < 0 and not command.limit
+    ):  # other corrections tell what happened, funded or not
+        _require_unpromised(connection, command, -command.gpu_ms, now_s, calendar)
+
+
+def _check_limit(
+    connection: Reader | Writer, command: AdjustmentPosted, now_s: int, calendar: Calendar
+) -> None:
+    """Refuse to correct a limit that is none, or to lower it below what the subtree has spent and set aside."""
+    _require(connection, command.account)
+    if command.code != GRANT:
+        raise Refused(
+            f"account {command.account!r} is an inner node: its limit is all that can be corrected",
+            hint=f"--code {GRANT}, or name a leaf below it",
+        )
+    if not queries.is_inner(connection, command.account):
+        raise Refused(
+            f"account {command.account!r} has become a leaf", hint="look again and repeat the command"
+        )
+    room = room_under(connection, Limit(command.cluster, command.period, command.account), now_s, calendar)
+    if room is None:
+        raise Refused(
+            f"{command.account!r} has no limit on {command.cluster} in {command.period}",
+            hint="gpuledger budget grant on an inner account sets one",
+        )
+    if room + command.gpu_ms < min(room, 0):
+        raise Refused(
+            f"of the limit of {command.account!r} on {command.cluster} in {command.period}"
+            f" {gpu_hours(max(room, 0))} GPU-hours are neither charged nor set aside, not {gpu_hours(-command.gpu_ms)}",
+            hint="take back less, or cancel what waits below it",
+        )
 
 
 def _check_transfer(
     connection: Reader | Writer, command: Transferred, now_s: int, calendar: Calendar
 ) -> None:
-    if command.account == command.to:
+    if owner_of(command.account) == owner_of(command.to):
         raise Refused(f"{command.account!r} would give to itself", hint="name another account")
     for account in (command.account, command.to):
         _require_leaf(connection, account)
@@ -178,6 +219,29 @@ def _check_transfer(
             f" not {gpu_hours(command.gpu_ms)}",
             hint="transfer less, or grant more first",
         )
+    _require_unpromised(connection, command, command.gpu_ms, now_s, calendar)
+
+
+def _require_unpromised(
+    connection: Reader | Writer,
+    command: Transferred | AdjustmentPosted,
+    gpu_ms: int,
+    now_s: int,
+    calendar: Calendar,
+) -> None:
+    """Refuse to take from a hard account what its charges and holds count on, in this period or a later one."""
+    account = owner_of(command.account)
+    if account not in queries.hard_accounts(connection, instant(now_s)):
+        return
+    open_time = remainder(connection, command.cluster, now_s, None, calendar, as_known=True)
+    outlook = Outlook(connection, command.cluster, account, now_s, calendar, open_time, since=command.period)
+    day = orders.day_of(command.period, now_s, calendar)
+    for period, weighted in outlook.lacking({day: gpu_ms * WEIGHT_ONE}).items():
+        raise Refused(
+            f"{command.account!r} is hard, and {gpu_hours(-(-weighted // WEIGHT_ONE))} GPU-hours that are charged or"
+            f" set aside in {period} would be paid by nothing",
+            hint="take less, or grant more first",
+        )
 
 
 def _require_leaf(connection: Reader | Writer, account: str) -> None:
@@ -185,7 +249,8 @@ def _require_leaf(connection: Reader | Writer, account: str) -> None:
     if queries.is_inner(connection, account):
         raise Refused(
             f"account {account!r} is an inner node, and GPU-time belongs to leaves",
-            hint="name a leaf below it; gpuledger usage --by account lists them",
+            hint=f"name a leaf below it, or {own_path(account)} for what it owns itself;"
+            " gpuledger usage --by account lists them",
         )
 
 

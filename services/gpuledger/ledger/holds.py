@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gpuledger.events.decision import DecisionMade
+from gpuledger.kernel.accounts import owner_of
 from gpuledger.kernel.clock import seconds
 from gpuledger.ledger.facts import Known, rank
 
@@ -131,12 +132,20 @@ def _drained(decisions: Sequence[Known], span: Span, later: Sequence[Span], *, i
             windows.append(_window(known, max(seconds(data.extends_from), span.from_s)))
     found: list[Hold] = []
     free_s = span.from_s
-    for window in sorted(windows, key=lambda w: (w.from_s, w.to_s)):
+    for window in sorted(
+        windows, key=lambda w: (w.from_s, w.to_s, w.gpus_milli, w.account, w.gpu_model or "")
+    ):
         to_s = window.to_s if span.to_s is None else min(window.to_s, span.to_s)
         from_s = max(window.from_s, free_s)
         if to_s > from_s:
             found.append(replace(window, run=span.run, from_s=from_s, to_s=to_s))
             free_s = to_s
+        elif (
+            found and window.to_s > window.from_s and to_s == free_s
+        ):  # decided anew: for what the run has become
+            found[-1] = replace(
+                found[-1], account=window.account, gpus_milli=window.gpus_milli, gpu_model=window.gpu_model
+            )
     return found
 
 
@@ -153,7 +162,7 @@ def _window(known: Known, from_s: int) -> Hold:
         attempt=data.attempt,
         from_s=from_s,
         to_s=from_s + data.hold_s,
-        account=data.account,
+        account=owner_of(data.account),
         gpus_milli=data.gpus_milli,
         gpu_model=data.gpu_model,
         run=None,

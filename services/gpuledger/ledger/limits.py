@@ -28,7 +28,7 @@ class Binding(NamedTuple):
 
 
 def limits(reader: Reader | Writer, vector: Mapping[str, int] | None = None) -> dict[Limit, int]:
-    """Return every limit in force; several for one node and period add up.
+    """Return every limit in force; several for one node and period add up, what was taken back deducted.
 
     Args:
         reader: A snapshot.
@@ -39,7 +39,7 @@ def limits(reader: Reader | Writer, vector: Mapping[str, int] | None = None) -> 
         "SELECT j.book, body->>'period', body->>'account', sum((body->>'gpu_ms')::bigint)::bigint"
         " FROM ledger.journal AS j"
         " LEFT JOIN unnest(%(books)s::text[], %(seqs)s::bigint[]) AS v (book, seq) ON v.book = j.book"
-        " WHERE workload IS NULL AND type = 'budget.granted' AND (body->>'limit')::boolean"
+        " WHERE workload IS NULL AND type IN ('budget.granted', 'adjustment.posted') AND (body->>'limit')::boolean"
         " AND (%(books)s::text[] IS NULL OR j.seq <= v.seq) GROUP BY 1, 2, 3",
         {"books": books, "seqs": None if vector is None else list(vector.values())},
     )

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 
 from gpuledger.events.mapping import PART, MappingRule
 from gpuledger.events.workload import Submitted
-from gpuledger.kernel.accounts import SEPARATOR, UNMAPPED_ROOT, check_path, escape_part, join
+from gpuledger.kernel.accounts import SEPARATOR, UNMAPPED_ROOT, check_path, escape_part, join, owner_of
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.facts import Known, rank, winner
 
@@ -69,7 +69,7 @@ class Meaning(NamedTuple):
     """Who pays, and the terms of workloads that do not state their own.
 
     Args:
-        account: The leaf that pays.
+        account: The account that pays, for an inner node its own work: ``org``, never ``org/~own``.
         is_unallocated: Whether it runs unallocated whatever it asked for.
         minimum_runtime_s: The shortest occupancy that makes progress.
         resumable: Whether a run can go on where an earlier one was stopped.
@@ -130,7 +130,7 @@ class Rules:
     def meaning(self, foreign: Foreign, at_s: int) -> Meaning:
         """Return what a workload means that was submitted at an instant."""
         if not self._versions:
-            return Meaning(foreign.account)
+            return Meaning(owner_of(foreign.account))
         begun = bisect_right(self._moments, at_s, key=lambda moment: moment[0])
         first = self._moments[begun - 1][1] if begun else 0
         # What no rule looks at makes no difference: names of jobs, say, would fill the memory.
@@ -149,7 +149,7 @@ class Rules:
         asked = counts.data
         assert isinstance(asked, Submitted)  # noqa: S101 - the caller sorted facts by type
         if not self._versions:
-            return Understood(counts.at_s, asked, Foreign(asked.account), Meaning(asked.account))
+            return Understood(counts.at_s, asked, Foreign(asked.account), Meaning(owner_of(asked.account)))
         users = {asked.user}
         if self._people and len(submissions) > 1:
             # Facts that say the same of different people are ranked by a digest under random keys.
@@ -162,13 +162,13 @@ class Rules:
         # The version in force, and those that were set after it; one that is about other clusters says nothing.
         versions = [version for version in self._versions[first:] if version.rules or version.is_empty]
         if not versions or versions[0].is_empty or foreign.account.startswith(UNMAPPED_ROOT + SEPARATOR):
-            return Meaning(foreign.account)
+            return Meaning(owner_of(foreign.account))
         named = _Named.of(foreign, self.cluster)
         for version in versions:
             for number, rule in version.rules:
                 account = named.under(rule, foreign)
                 if account is not None:
-                    return _terms(rule, account, Matched(version.org_seq, number))
+                    return _terms(rule, owner_of(account), Matched(version.org_seq, number))
         return Meaning(join(UNMAPPED_ROOT, _as_path(named.account)))
 
 

@@ -6,10 +6,11 @@ go on add on reading.
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuledger.database.engine import Reader
+from gpuledger.kernel.accounts import own_path, owner_of
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.clock import iso
 from gpuledger.kernel.errors import Refused
@@ -89,7 +90,7 @@ def movements(
 
     Args:
         reader: A snapshot.
-        account: A leaf, or an inner account.
+        account: A leaf, or an inner account; ``org/~own`` is what ``org`` owns itself.
         cluster: The book.
         period: Only what was booked into this period.
         since: Recorded after this; from the beginning unless given.
@@ -111,7 +112,7 @@ def movements(
             AS leg (pot, account, period, sign)
         JOIN ledger.journal AS j ON j.book = p.book AND j.seq = p.seq AND j.recorded_at = p.recorded_at
         WHERE p.book = %(book)s AND p.commodity = %(commodity)s AND leg.pot = 'budget'
-          AND (leg.account = %(account)s OR starts_with(leg.account, %(account)s || '/'))
+          AND (leg.account = %(owner)s OR starts_with(leg.account, %(account)s || '/'))
           AND (%(period)s::text IS NULL OR leg.period = %(period)s)
           AND p.recorded_at > coalesce(%(since)s, '-infinity'::timestamptz)
           AND p.recorded_at <= coalesce(%(until)s, 'infinity'::timestamptz)
@@ -121,16 +122,18 @@ def movements(
             "book": cluster,
             "commodity": WEIGHTED,
             "account": account,
+            "owner": owner_of(account),
             "period": period,
             "since": since,
             "until": until,
             "most": SHOWN_MAX + 1,
         },
     )
-    found = [Movement(*row) for row in rows]
+    found = [Movement(*row) for row in rows.fetchall()]
     if len(found) > SHOWN_MAX:
         raise Refused(
             f"more than {SHOWN_MAX} rows moved {account} on {cluster}: a part of them would not explain the difference",
             hint="ask for a shorter time, for one period, or for an account further down",
         )
-    return found
+    inner = queries.inner_accounts(reader)
+    return [replace(m, account=own_path(m.account)) if m.account in inner else m for m in found]

@@ -13,6 +13,7 @@ from gpuledger.database.engine import Writer
 from gpuledger.events import budget, closing
 from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.events.registry import Fact
+from gpuledger.kernel.accounts import owner_of
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
@@ -111,7 +112,7 @@ def lots_of(fact: Fact, seq: int, calendar: Calendar) -> Iterator[Given]:
             expires_on = first_day_after(seconds(fact.expires_at), calendar) if fact.expires_at else None
             amount = fact.gpu_ms * WEIGHT_ONE
             yield Given(
-                fact.account,
+                owner_of(fact.account),
                 fact.period,
                 f"grant/{seq}",
                 fact.priority,
@@ -124,19 +125,29 @@ def lots_of(fact: Fact, seq: int, calendar: Calendar) -> Iterator[Given]:
             for grant in fact.grants:
                 if grant.gpu_ms:
                     amount = grant.gpu_ms * WEIGHT_ONE
-                    yield Given(grant.account, fact.period, f"opening/{seq}", None, None, seq, amount, None)
+                    yield Given(
+                        owner_of(grant.account), fact.period, f"opening/{seq}", None, None, seq, amount, None
+                    )
         case budget.Transferred():
             amount = fact.gpu_ms * WEIGHT_ONE
-            yield Given(fact.to, fact.period, f"transfer/{seq}", None, None, seq, amount, None)
-        case budget.AdjustmentPosted(code="grant") if fact.gpu_ms > 0:
+            yield Given(owner_of(fact.to), fact.period, f"transfer/{seq}", None, None, seq, amount, None)
+        case budget.AdjustmentPosted(code="grant", limit=False) if fact.gpu_ms > 0:
             amount = fact.gpu_ms * WEIGHT_ONE
-            yield Given(fact.account, fact.period, f"adjustment/{seq}", None, None, seq, amount, None)
+            yield Given(
+                owner_of(fact.account), fact.period, f"adjustment/{seq}", None, None, seq, amount, None
+            )
 
 
 def first_day_after(at_s: int, calendar: Calendar) -> dt.date:
     """Return the first whole day from an instant on: what expires within a day is there until it ends."""
     day = calendar.day_of(at_s)
     return day if calendar.day_start_s(day) == at_s else day + dt.timedelta(days=1)
+
+
+def day_of(period: str, at_s: int, calendar: Calendar) -> dt.date:
+    """Return the day on which an order about a period takes effect that is given at an instant: one of its own."""
+    start_s, end_s = calendar.period_bounds_s(period)
+    return calendar.day_of(min(max(at_s, start_s), end_s - 1))
 
 
 def rows(

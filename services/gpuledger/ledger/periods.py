@@ -11,7 +11,14 @@ from typing import NamedTuple
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import PeriodGrant, PeriodOpened
 from gpuledger.events.envelope import ORG_BOOK, make
-from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, UNMAPPED_ROOT, lineage, parent
+from gpuledger.kernel.accounts import (
+    BOOK_POT_ACCOUNT,
+    UNMAPPED_ROOT,
+    lineage,
+    owner_of,
+    parent,
+    share_unless_set,
+)
 from gpuledger.kernel.amounts import GPU_MILLI, WEIGHT_ONE
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
@@ -24,8 +31,6 @@ from gpuledger.ledger.copying import driver
 from gpuledger.ledger.store import lock_book
 
 SOURCE = "gpuledger/periods"
-ABSENT_SHARE = 1
-"""The share of an account that nobody set one for."""
 
 
 def open_periods(writer: Writer, cluster: str, *, clock: Clock, calendar: Calendar) -> list[str]:
@@ -115,9 +120,9 @@ def opening(connection: Reader | Writer, cluster: str, period: str, calendar: Ca
         period=period,
         installed_gpu_ms=sum(h.gpus_milli * (h.end_s - h.start_s) for h in held),
         grants=[
-            PeriodGrant(account=account, gpu_ms=gpu_ms)
-            for account, gpu_ms in parts.items()
-            if account not in granted and gpu_ms > 0
+            PeriodGrant(account=owner_of(leaf), gpu_ms=gpu_ms)
+            for leaf, gpu_ms in parts.items()
+            if owner_of(leaf) not in granted and gpu_ms > 0
         ],
         org_seq=queries.sequences(connection).get(ORG_BOOK, 0),
     )
@@ -198,7 +203,7 @@ def divide(total: int, paths: Sequence[str], shares: Mapping[str, int]) -> dict[
         below = children.get(node, [])
         if not below and node is not None:
             parts[node] = amount
-        weights = [shares.get(child, ABSENT_SHARE) for child in below]
+        weights = [shares.get(child, share_unless_set(child)) for child in below]
         for child, part in zip(below, apportion(amount, weights), strict=True):
             descend(child, part)
 

@@ -1,11 +1,10 @@
-"""What hard accounts can still promise: their balances, and what is to come into periods that are not settled yet.
+"""What hard accounts can still promise: their own budgets, the limits above them, and what is to come.
 
 Grants of a period come with its opening, and what the period before leaves comes with its close, which may be days
 after the edge. A run that lives on either is not landed at midnight for that: what would come if both came now counts.
 """
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,10 +13,11 @@ from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
-from gpuledger.ledger import periods, queries, settled, settlement
+from gpuledger.ledger import periods, queries
 from gpuledger.ledger.balances import Rooms
+from gpuledger.ledger.outlook import Outlook
 from gpuledger.ledger.rates import UNWEIGHTED, Rates
-from gpuledger.ledger.settled import Touched
+from gpuledger.ledger.remainder import remainder
 
 
 class Need(NamedTuple):
@@ -40,58 +40,71 @@ class Purse:
     """
 
     def __init__(self, writer: Writer, cluster: str, now_s: int, calendar: Calendar) -> None:
-        self._writer, self._cluster, self._calendar = writer, cluster, calendar
+        self._writer, self._cluster, self._now_s, self._calendar = writer, cluster, now_s, calendar
         self._hard = queries.hard_accounts(writer, instant(now_s))
         self._card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)
         self._rooms = Rooms(writer, cluster, now_s, calendar)
-        self._carried: dict[tuple[str, str, dt.date], int] = {}
-        self._taken: dict[tuple[str, str], Counter[dt.date]] = {}
+        self._open_time = remainder(writer, cluster, now_s, None, calendar, as_known=True)
+        self._outlooks: dict[str, Outlook] = {}
+        self._counted: set[tuple[str, str]] = set()
 
     def shortfall(self, need: Need) -> str | None:
         """Take what a hold needs, or return why it cannot be paid for.
 
-        Each period that the span touches must have room for its part, what is still to come into it counted in, and
-        what lapses at a midnight within the span pays for nothing after it. Nothing is taken when any part is lacking.
+        Each period that the span touches must have room for its part under every limit that binds. Of a hard account
+        itself nothing that stands, in any period, may be left without a lot for it. Nothing is taken when any part is
+        lacking.
         """
         hard = self._hard & set(lineage(need.account))
         if not hard:
             return None
         parts = _by_period(need, self._card, self._calendar)
-        earlier = 0
+        lacking = self._lacking(need.account, parts) if need.account in hard else {}
         for period, days in parts.items():
             weighted = sum(days.values())
-            to_come = self._to_be_granted(need.account, period)
-            to_come += _less(self._to_be_carried(need.account, period, max(days)), earlier) // WEIGHT_ONE
-            found = self._rooms.left(need.account, period, hard, to_come)
-            left = found.available_gpu_ms
-            if need.account in hard and (lacking := self._uncovered(need.account, period, days)):
-                left = min(left, (weighted - lacking) // WEIGHT_ONE + to_come)
-            earlier += weighted
+            left, binding = self._rooms.left(period, hard)
+            if period in lacking and (own := (weighted - lacking[period]) // WEIGHT_ONE) < left:
+                left, binding = own, need.account
             if weighted and left * WEIGHT_ONE < weighted:
                 return (
-                    f"{found.account} is hard and has {gpu_hours(left)} GPU-hours left in {period};"
+                    f"{binding} is hard and has {gpu_hours(left)} GPU-hours left in {period};"
                     f" {gpu_hours(-(-weighted // WEIGHT_ONE))} are needed"
                 )
-        for period, days in parts.items():
-            self._take(need.account, period, days)
+        for period, amount in lacking.items():
+            return (
+                f"{need.account} is hard, and {gpu_hours(-(-amount // WEIGHT_ONE))} GPU-hours of what is set aside"
+                f" in {period} would be paid by nothing"
+            )
+        self._take(need, 1)
         return None
 
-    def _take(self, account: str, period: str, days: Mapping[dt.date, int]) -> None:
-        weighted = sum(days.values())
-        self._rooms.take(account, period, -(-weighted // WEIGHT_ONE))
-        self._taken.setdefault((account, period), Counter()).update(days)
-        for (owner, later, day), carried in self._carried.items():
-            if owner == account and later > period:
-                self._carried[owner, later, day] = _less(carried, weighted)
+    def put_back(self, need: Need) -> None:
+        """Count on what a hold that stands would give back."""
+        if self._hard & set(lineage(need.account)):
+            self._take(need, -1)
 
-    def _uncovered(self, account: str, period: str, days: Mapping[dt.date, int]) -> int:
-        """Return how much no lot pays for because one lapses at a midnight between the days, in gpu_ms x per mille."""
-        if not settled.has_lapse(self._writer, self._cluster, account, min(days), max(days)):
-            return 0
-        more = self._taken.get((account, period), Counter()) + Counter(days)
-        return settlement.uncovered(
-            self._writer, self._cluster, self._calendar, Touched(account, period), more
-        )
+    def _take(self, need: Need, sign: int) -> None:
+        for period, days in _by_period(need, self._card, self._calendar).items():
+            self._rooms.take(need.account, period, sign * -(-sum(days.values()) // WEIGHT_ONE))
+            if need.account in self._hard:
+                outlook = self._outlook(need.account)
+                outlook.take({day: sign * weighted for day, weighted in days.items()})
+
+    def _lacking(self, account: str, parts: Mapping[str, Mapping[dt.date, int]]) -> dict[str, int]:
+        outlook = self._outlook(account)
+        for period in parts:
+            if (account, period) not in self._counted:
+                self._counted.add((account, period))
+                if to_come := self._to_be_granted(account, period):
+                    outlook.give(period, to_come)
+        return outlook.lacking({day: weighted for days in parts.values() for day, weighted in days.items()})
+
+    def _outlook(self, account: str) -> Outlook:
+        if account not in self._outlooks:
+            self._outlooks[account] = Outlook(
+                self._writer, self._cluster, account, self._now_s, self._calendar, self._open_time
+            )
+        return self._outlooks[account]
 
     def _to_be_granted(self, account: str, period: str) -> int:
         """Return what the opening of a period that is still to be opened would grant, in gpu_ms."""
@@ -99,20 +112,6 @@ class Purse:
             return 0
         grants = periods.opening(self._writer, self._cluster, period, self._calendar).grants
         return sum(grant.gpu_ms for grant in grants if grant.account == account)
-
-    def _to_be_carried(self, account: str, period: str, lasting: dt.date) -> int:
-        """Return what the closes before a period would bring into it, and lasts to a day, in gpu_ms x per mille."""
-        key = account, period, lasting
-        if key not in self._carried:
-            self._carried[key] = settlement.to_be_carried(
-                self._writer, self._cluster, self._calendar, Touched(account, period), lasting
-            )
-        return self._carried[key]
-
-
-def _less(carried: int, taken: int) -> int:
-    """Return what is still carried over when a part of the period before is spent; a debt does not grow by it."""
-    return max(min(carried, 0), carried - taken)
 
 
 def _by_period(need: Need, card: Rates, calendar: Calendar) -> dict[str, dict[dt.date, int]]:

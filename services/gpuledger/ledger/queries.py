@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import PolicyApplied, PolicyChanged
 from gpuledger.events.envelope import ORG_BOOK, decode_data
-from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage, owner_of, parent
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import NotFound
@@ -248,6 +248,14 @@ def require_cluster(reader: Reader | Writer, cluster: str | None) -> None:
         raise NotFound(f"cluster {cluster!r} does not exist", hint=hint)
 
 
+def inner_accounts(reader: Reader | Writer, org_seq: int | None = None) -> set[str]:
+    """Return the accounts that have others below them, as of a row of ``~org``; now unless given."""
+    rows = driver(reader).execute(
+        "SELECT path FROM ledger.accounts WHERE %s::bigint IS NULL OR created_seq <= %s", (org_seq, org_seq)
+    )
+    return {above for (path,) in rows for node in lineage(path) if (above := parent(node)) is not None}
+
+
 def is_inner(reader: Reader | Writer, account: str) -> bool:
     """Tell whether an account has accounts below it."""
     row = driver(reader).execute(
@@ -265,6 +273,8 @@ def require_account(reader: Reader | Writer, account: str) -> None:
     known = account_paths(reader)
     if account in known or any(path.startswith(account + "/") for path in known):
         return
+    if (owner := owner_of(account)) != account and is_inner(reader, owner):
+        return
     import difflib
 
     near = difflib.get_close_matches(account, known, n=3)
@@ -278,10 +288,20 @@ def require_account(reader: Reader | Writer, account: str) -> None:
 
 def granted(reader: Reader | Writer) -> dict[tuple[str, str, str, bool], int]:
     """Return (account, cluster, period, whether as a limit) -> all that was ever granted explicitly, in gpu_ms."""
+    return _given(reader, "type = 'budget.granted'")
+
+
+def taken_back(reader: Reader | Writer) -> dict[tuple[str, str, str, bool], int]:
+    """Return by the same keys how much of what was granted adjustments took back since, in gpu_ms."""
+    adjusted = _given(reader, "type = 'adjustment.posted' AND body->>'code' = 'grant'")
+    return {key: -amount for key, amount in adjusted.items()}
+
+
+def _given(reader: Reader | Writer, of: str) -> dict[tuple[str, str, str, bool], int]:
     rows = driver(reader).execute(
         "SELECT body->>'account', book, body->>'period', coalesce((body->>'limit')::boolean, false),"
         " sum((body->>'gpu_ms')::bigint)::bigint"
-        " FROM ledger.journal WHERE workload IS NULL AND type = 'budget.granted' GROUP BY 1, 2, 3, 4"
+        f" FROM ledger.journal WHERE workload IS NULL AND {of} GROUP BY 1, 2, 3, 4"
     )
     return {(account, book, period, limit): amount for account, book, period, limit, amount in rows}
 

@@ -74,29 +74,17 @@ def read(connection: Reader | Writer, book: str, calendar: Calendar, ticked_s: i
     return Settled(book, closed, today, calendar, frozenset(lapses), dict(lapses))
 
 
-def first_unclosed(connection: Reader | Writer, book: Settled, account: str, period: str) -> str | None:
-    """Return the first period before one that a close is still to settle for an account, or None for none."""
-    last_closed = max((closed for closed in book.closed if closed < period), default="")
+def reach(connection: Reader | Writer, book: str, account: str) -> tuple[str | None, str | None]:
+    """Return the first period of an account's budget that is not closed, and the last of all; None for none."""
     row = driver(connection).execute(
         """
-        SELECT min(period) FROM (
-            SELECT period FROM ledger.periods WHERE book = %(book)s
-            UNION ALL SELECT period FROM ledger.lots WHERE book = %(book)s AND account = %(account)s
-        ) AS begun WHERE period > %(closed)s AND period < %(period)s
+        SELECT min(b.period) FILTER (WHERE p.state IS DISTINCT FROM 'closed'), max(b.period)
+        FROM ledger.balances AS b LEFT JOIN ledger.periods AS p ON p.book = b.book AND p.period = b.period
+        WHERE b.book = %s AND b.account = %s AND b.commodity = %s AND b.pot = 'budget'
         """,
-        {"book": book.name, "account": account, "closed": last_closed, "period": period},
+        (book, account, WEIGHTED),
     ).fetchone()  # fmt: skip
-    first: str | None = row[0] if row else None
-    return first
-
-
-def has_lapse(connection: Reader | Writer, book: str, account: str, first: dt.date, last: dt.date) -> bool:
-    """Tell whether a lot of the account is gone from a day on that lies after the first and up to the last."""
-    row = driver(connection).execute(
-        "SELECT 1 FROM ledger.lots WHERE book = %s AND account = %s AND expires_on > %s AND expires_on <= %s LIMIT 1",
-        (book, account, first, last),
-    ).fetchone()  # fmt: skip
-    return row is not None
+    return (None, None) if row is None else (row[0], row[1])
 
 
 def accounts_in(connection: Reader | Writer, book: Settled, periods: Iterable[str]) -> set[Touched]:

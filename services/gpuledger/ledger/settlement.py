@@ -74,56 +74,33 @@ def rebuild(writer: Writer, book: str, calendar: Calendar, ticked_s: int | None)
     settled.write_carried(writer, extent, starts, carried)
 
 
-def to_be_carried(
-    connection: Reader | Writer, book: str, calendar: Calendar, owner: Touched, lasting: dt.date
-) -> int:
-    """Return what the closes of the periods before one would bring an account into it, if they came now.
-
-    It is 0 when the period before is closed: then it is in the balance. Below zero it is a debt. A lot that goes on
-    with its own expiry counts only where it is there on the last day that is asked for.
-
-    Returns:
-        Weighted: gpu_ms x per mille.
-    """
-    extent = settled.read(connection, book, calendar, None)
-    account, period = owner
-    start = settled.first_unclosed(connection, extent, account, period)
-    if start is None:
-        return 0
-    unclosed = [start]
-    while (following := calendar.following(unclosed[-1])) != period:
-        unclosed.append(following)
-    first_day, _ = calendar.days_of(period)
-    closed = extent._replace(closed=frozenset(unclosed), today=first_day, lapses=frozenset(), last_lapse={})
-    _, carried = _arithmetic(connection, closed, {account: start})
-    lots = carried.get((account, period), ())
-    return sum(lot.amount for lot in lots if lot.expires_on is None or lot.expires_on > lasting)
-
-
-def uncovered(
-    connection: Reader | Writer,
-    book: str,
-    calendar: Calendar,
-    owner: Touched,
-    more: Mapping[dt.date, int],
-) -> int:
-    """Return how much of further use would be left without a lot, because lots lapse before the day it falls on.
+def unfold(
+    book: Settled,
+    account: str,
+    start: str,
+    lots: Mapping[tuple[str, str], Sequence[Lot]],
+    uses: Mapping[tuple[str, str], Mapping[dt.date, int]],
+) -> tuple[dict[str, Settlement], Carried]:
+    """Settle an account's periods one after the other; return each of them, and what goes on into later ones.
 
     Args:
-        connection: A transaction that holds the book's lock.
-        book: The book.
-        calendar: The organisation's days.
-        owner: The account and the period that the use falls into.
-        more: Day -> the use; gpu_ms x per mille, as is what is returned.
+        book: How far it is settled.
+        account: The account.
+        start: The first period; what was carried into it stands.
+        lots: (account, period) -> its lots.
+        uses: (account, period) -> day -> use, less what came back.
     """
-    extent = settled.read(connection, book, calendar, None)._replace(closed=frozenset(), last_lapse={})
-    starts = {owner.account: owner.period}
-    lots = settled.lots(connection, extent, starts, None, from_scratch=False).get(owner, [])
-    uses = settled.uses(connection, extent, starts, None).get(owner, {})
-    both = {day: uses.get(day, 0) + more.get(day, 0) for day in {*uses, *more}}
-    return (
-        _settle(extent, owner.period, lots, both).overrun - _settle(extent, owner.period, lots, uses).overrun
-    )
+    found: dict[str, Settlement] = {}
+    carried: Carried = {}
+    for period in book.through(account, start):
+        own = list(lots.get((account, period), ()))
+        if period != start:  # what is carried into it has just been worked out anew
+            own = [lot for lot in own if not settled.is_carried(lot)] + carried.get((account, period), [])
+        settlement = found[period] = _settle(book, period, own, uses.get((account, period), {}))
+        if period in book.closed:
+            debt = [Lot(DEBT, None, None, 0, -settlement.overrun, None)] if settlement.overrun else []
+            carried[account, book.calendar.following(period)] = [*settlement.rolled, *debt]
+    return found, carried
 
 
 def _touched(postings: Iterable[Posting], calendar: Calendar) -> set[Touched]:
@@ -188,14 +165,9 @@ def _arithmetic(
     want: dict[str, dict[Key, int]] = {account: {} for account in starts}
     carried: Carried = {}
     for account, start in starts.items():
-        for period in book.through(account, start):
-            own = lots.get((account, period), [])
-            if period != start:  # what is carried into it has just been worked out anew
-                own = [lot for lot in own if not settled.is_carried(lot)] + carried.get((account, period), [])
-            settlement = _settle(book, period, own, uses.get((account, period), {}))
-            if period in book.closed:
-                debt = [Lot(DEBT, None, None, 0, -settlement.overrun, None)] if settlement.overrun else []
-                carried[account, book.calendar.following(period)] = [*settlement.rolled, *debt]
+        found, further = unfold(book, account, start, lots, uses)
+        carried |= further
+        for period, settlement in found.items():
             for key, amount in _keys(book, account, period, settlement):
                 want[account][key] = want[account].get(key, 0) + amount
     return want, carried

@@ -7,19 +7,23 @@ missing is unknown, never zero).
 """
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.envelope import ORG_BOOK
+from gpuledger.kernel.accounts import own_path
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, iso, seconds
 from gpuledger.ledger import queries
 from gpuledger.ledger.copying import driver
+
+_T = TypeVar("_T")
 
 RUNG = "gpu_util"
 """The rung of the utilisation ladder that ``used`` stands for: liveness."""
@@ -116,6 +120,10 @@ def usage(
     calendar = queries.calendar(reader, default_calendar or Calendar())
     pieces = _pieces(reader, query, end_s, calendar)
     used = _used(reader, query, end_s, calendar)
+    if query.by is By.ACCOUNT:
+        org_seq = None if query.as_of is None else queries.sequences(reader, as_of).get(ORG_BOOK)
+        inner = queries.inner_accounts(reader, org_seq)
+        pieces, used = _with_own(pieces, inner), _with_own(used, inner)
     rows = []
     for key in sorted(pieces):
         gpu_ms, provisional, _ = pieces[key]
@@ -130,6 +138,11 @@ def usage(
         estimated_gpu_ms=sum(p[2] for p in pieces.values()),
         as_of=as_of,
     )
+
+
+def _with_own(found: dict[str, _T], inner: Container[str]) -> dict[str, _T]:
+    """Return accounts as leaves: what an inner one owns itself is its child ``~own``."""
+    return {own_path(account) if account in inner else account: value for account, value in found.items()}
 
 
 def _coverage(sampled: int, assigned: int) -> Decimal | None:

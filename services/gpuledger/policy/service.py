@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from gpuledger.database.engine import Reader, reading, writing
 from gpuledger.events.budget import AllocationIssued
 from gpuledger.events.envelope import make
-from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.accounts import lineage, share_unless_set
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import NotFound, Refused
@@ -22,7 +22,7 @@ from gpuledger.ledger.admission import SLICE_S
 from gpuledger.ledger.append import append
 from gpuledger.ledger.landing import land
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
-from gpuledger.ledger.periods import ABSENT_SHARE, members
+from gpuledger.ledger.periods import members
 from gpuledger.policy.cycle import (
     AccountState,
     ClusterState,
@@ -151,7 +151,7 @@ def _accounts(
     return tuple(
         AccountState(
             account=node,
-            share=shares.get(node, ABSENT_SHARE),
+            share=shares.get(node, share_unless_set(node)),
             used_gpu_ms=(use[node].allocated_gpu_ms if node in use else 0) + held.get(node, 0),
             held_gpu_ms=held.get(node, 0),
             unallocated_gpu_ms=use[node].unallocated_gpu_ms if node in use else 0,

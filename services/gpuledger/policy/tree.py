@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from gpuledger.kernel.accounts import OWN, SEPARATOR, lineage, parent
+from gpuledger.kernel.accounts import SEPARATOR, lineage, own_path, parent
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.errors import Refused
 from gpuledger.policy.state import AccountState
@@ -109,11 +109,6 @@ class Capacity:
     healthy_milli: int
     window_gpu_ms: int
     ahead_gpu_ms: int | Fraction
-
-
-def own_path(account: str) -> str:
-    """Return the virtual child that holds the work owned by an inner node."""
-    return account + SEPARATOR + OWN
 
 
 def build_tree(

@@ -218,6 +218,25 @@ def test_an_adjustment_that_cannot_be_is_refused(
 
 
 def test_inner_accounts_have_no_balance_to_adjust(budgeted: Ledger) -> None:
-    ran = budgeted("budget", "adjust", "org", "1", *WHERE, "--code", "grant", "--reason", "r")
+    ran = budgeted("budget", "adjust", "org", "1", *WHERE, "--code", "charge", "--reason", "r")
     assert ran.status == 2
-    assert "is an inner node" in ran.err
+    assert "'org' is an inner node: its limit is all that can be corrected" in ran.err
+
+
+def test_a_limit_is_lowered_and_the_file_may_say_so(budgeted: Ledger, tmp_path: Path) -> None:
+    budgeted.done("budget", "grant", "org", "7", *WHERE)
+    order = ("budget", "adjust", "org", *WHERE, "--code", "grant", "--reason", "r")
+    dry = budgeted(*order, "--dry-run", "--", "-8")
+    assert (dry.status, dry.out) == (2, "")
+    assert "7.000 GPU-hours are neither charged nor set aside, not 8.000" in dry.err
+    lowered = budgeted(*order, "--json", "--", "-4")
+    assert lowered.json["changes"] == ["~ adjust   org  limit  alpha 2026-03  -4.000 GPU-hours"]
+    assert budgeted.done("balance", "org/speech", *WHERE)["available_gpu_hours"] == "3.000"
+    path = tmp_path / "less.yaml"
+    for hours, status in (("2", 2), ("3", 0), ("7", 0)):
+        path.write_text(
+            f"accounts: {{org: {{grants: [{{cluster: alpha, period: 2026-03, gpu_hours: {hours}}}]}}}}"
+        )
+        ran = budgeted("budget", "apply", path, "--dry-run")
+        assert ran.status == status, ran.err
+        assert "+ limit" not in ran.err

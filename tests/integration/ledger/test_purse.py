@@ -4,13 +4,30 @@ import datetime as dt
 
 import msgspec
 import pytest
-from tests.integration.ledger.books import CLUSTER, GPU_HOUR, HOUR, NOON, Ledger, at, granted, run_of, told
-from tests.integration.ledger.test_admission import hard, order
+from tests.integration.ledger.books import (
+    CLUSTER,
+    GPU_HOUR,
+    HOUR,
+    NOON,
+    Ledger,
+    at,
+    ended,
+    granted,
+    registered,
+    run_of,
+    started,
+    submitted,
+    told,
+)
+from tests.integration.ledger.test_admission import ask, hard, is_sound, order
 
 from gpuledger.database.engine import writing
-from gpuledger.events.budget import AccountCreated
+from gpuledger.events.budget import AccountCreated, AdjustmentPosted, OverdraftSet, Transferred
+from gpuledger.events.closing import LedgerTicked
 from gpuledger.kernel.clock import FixedClock, instant, seconds
+from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.closing import close_period
+from gpuledger.ledger.commands import Command, execute
 from gpuledger.ledger.purse import Need, Purse
 
 EDGE_S = at("2026-12-01T00:00:00Z")
@@ -113,3 +130,118 @@ def test_a_lot_that_goes_on_with_its_own_expiry_pays_until_then(ready: Ledger) -
     assert asked(ready, seconds(fifth) - 20 * HOUR, 19) == [True]
     assert asked(ready, seconds(fifth) - HOUR, 8) == [False]
     assert asked(ready, seconds(fifth) + HOUR, 1) == [False]
+
+
+def give(ledger: Ledger, gpu_hours: int, period: str = NOVEMBER) -> None:
+    command(ledger, Transferred(
+        account="org/vision", to="org/speech", cluster=CLUSTER, period=period, gpu_ms=gpu_hours * GPU_HOUR, reason="t",
+        by="t",
+    ))  # fmt: skip
+
+
+def command(ledger: Ledger, command: Command) -> None:
+    with writing(ledger.engine) as writer:
+        execute(
+            writer,
+            command,
+            key=f"{type(command).__name__}{command.gpu_ms}",
+            clock=ledger.clock,
+            calendar=ledger.calendar,
+        )
+
+
+def left(ledger: Ledger, period: str, now: str) -> int:
+    return ledger.balance("org/vision", period, now=now).own_available_gpu_ms // GPU_HOUR
+
+
+@pytest.fixture
+def admitted(ready: Ledger) -> Ledger:
+    """On the first of December 8 GPUs are admitted for an hour, on what November's close will bring: 36 GPU-hours."""
+    order(ready, AccountCreated(account="org/speech"))
+    grant(ready, NOVEMBER, 100, "all")
+    now_s = EDGE_S + 2 * HOUR
+    ready.clock = FixedClock(instant(now_s))
+    ready.append(told(now_s, submitted("w2", minimum_runtime_s=HOUR)))
+    assert ask(ready, "w2").decision.klass == "allocated"
+    ready.append(told(now_s, started("w2")), told(now_s + HOUR, ended("w2")))
+    return ready
+
+
+def test_what_an_admission_counted_on_is_not_given_away(admitted: Ledger) -> None:
+    with pytest.raises(
+        Refused, match=r"is hard, and 1\.000 GPU-hours .* set aside in 2026-12 would be paid by nothing"
+    ):
+        give(admitted, 29)
+    give(admitted, 28)
+    admitted.clock = FixedClock(NOON)
+    close(admitted, NOVEMBER)
+    assert left(admitted, DECEMBER, "2026-12-01T12:00:00Z") == 0
+    assert is_sound(admitted)
+
+
+def test_what_an_admission_counted_on_is_not_taken_back_either(admitted: Ledger) -> None:
+    taken = AdjustmentPosted(
+        account="org/vision",
+        cluster=CLUSTER,
+        period=NOVEMBER,
+        code="grant",
+        gpu_ms=-29 * GPU_HOUR,
+        reason="t",
+        by="t",
+    )
+    with pytest.raises(Refused, match="would be paid by nothing"):
+        command(admitted, taken)
+    command(admitted, msgspec.structs.replace(taken, gpu_ms=-28 * GPU_HOUR))
+    with pytest.raises(Refused, match="would be paid by nothing"):
+        command(admitted, msgspec.structs.replace(taken, gpu_ms=-GPU_HOUR))
+
+
+def test_what_a_closed_november_brought_is_not_taken_back_there(admitted: Ledger) -> None:
+    admitted.clock = FixedClock(NOON)
+    close(admitted, NOVEMBER)
+    taken = AdjustmentPosted(
+        account="org/vision",
+        cluster=CLUSTER,
+        period=NOVEMBER,
+        code="grant",
+        gpu_ms=-29 * GPU_HOUR,
+        reason="t",
+        by="t",
+    )
+    with pytest.raises(Refused, match="would be paid by nothing"):
+        command(admitted, taken)
+    command(admitted, msgspec.structs.replace(taken, gpu_ms=-28 * GPU_HOUR))
+    assert left(admitted, DECEMBER, "2026-12-01T12:00:00Z") == 0
+
+
+def test_of_a_soft_account_a_correction_may_leave_a_debt(admitted: Ledger) -> None:
+    order(admitted, OverdraftSet(account="org/vision", overdraft="soft", reason="t", by="t"), at_s=1)
+    give(admitted, 36)
+    assert left(admitted, DECEMBER, "2026-12-01T12:00:00Z") == -8
+
+
+def test_a_most_that_is_carried_over_leaves_the_rest_of_november_free(ready: Ledger) -> None:
+    """Of 36 GPU-hours 10 are carried over: 26 pay for what November still asks, and take nothing from December."""
+    grant(ready, NOVEMBER, 100, "max 10")
+    assert asked(ready, EDGE_S - 4 * HOUR, 8, 10, 4, 5) == [True, True, True, False]
+
+
+def test_what_the_opening_was_counted_on_to_grant_is_granted_with_the_admission(ready: Ledger) -> None:
+    """A grant that somebody orders later comes on top: it takes nothing away from what was promised."""
+    grant(ready, NOVEMBER, 68, None)
+    ready.append(told(0, registered("h1", 8)))
+    now_s = EDGE_S - HOUR // 2
+    ready.clock = FixedClock(instant(now_s))
+    ready.append(told(now_s, submitted("w2", minimum_runtime_s=HOUR)))
+    assert ask(ready, "w2").decision.klass == "allocated"
+    command(ready, granted("org/vision", DECEMBER, GPU_HOUR))
+    assert left(ready, DECEMBER, "2026-11-30T23:30:00Z") == 8 * 31 * 24 - 4 + 1
+
+
+def test_what_ran_since_the_tick_is_not_promised_again(ready: Ledger) -> None:
+    grant(ready, NOVEMBER, 64, None)
+    grant(ready, DECEMBER, 20, None)
+    ready.append(told(EDGE_S, LedgerTicked(cluster=CLUSTER)))
+    ready.append(told(EDGE_S, submitted("w2")), told(EDGE_S, started("w2", gpus_milli=12_000)))
+    assert asked(ready, EDGE_S + HOUR, 9) == [False]
+    assert asked(ready, EDGE_S + HOUR, 8) == [True]

@@ -88,6 +88,14 @@ def test_a_date_without_a_zone_is_refused(path: Path) -> None:
         read(path)
 
 
+def test_what_an_account_owns_itself_is_as_hard_as_it_is(path: Path) -> None:
+    path.write_text("accounts: {a: {overdraft: hard}, a/~own: {share: 2}}")
+    assert read(path).accounts["a/~own"].share == 2
+    path.write_text("accounts: {a/~own: {overdraft: hard}}")
+    with pytest.raises(Refused, match=r"accounts\.a/~own\.overdraft: what a owns itself is as hard as a is"):
+        read(path)
+
+
 def granted(path: Path, key: str) -> BudgetFile:
     grant = f"{{cluster: c, period: 2026-01, gpu_hours: 1, {key}}}"
     path.write_text(f"accounts: {{a: {{grants: [{grant}]}}}}")

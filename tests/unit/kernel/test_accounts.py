@@ -2,7 +2,17 @@
 
 import pytest
 
-from gpuledger.kernel.accounts import check_path, clash_suffix, escape_part, join, lineage, parent
+from gpuledger.kernel.accounts import (
+    check_path,
+    clash_suffix,
+    escape_part,
+    join,
+    lineage,
+    own_path,
+    owner_of,
+    parent,
+    share_unless_set,
+)
 from gpuledger.kernel.errors import Refused
 
 
@@ -41,6 +51,14 @@ def test_the_lineage_goes_from_the_root_down_to_the_path() -> None:
 @pytest.mark.parametrize(("path", "above"), [("org/vision/seg", "org/vision"), ("org", None)])
 def test_the_parent_is_one_part_shorter(path: str, above: str | None) -> None:
     assert parent(path) == above
+
+
+@pytest.mark.parametrize(
+    ("path", "owner", "share"), [("org", "org", 1), ("org/~own", "org", 0), ("org/~own/x", "org/~own/x", 1)]
+)
+def test_the_child_own_is_its_parents_and_has_no_share_unless_set(path: str, owner: str, share: int) -> None:
+    assert (owner_of(path), share_unless_set(path)) == (owner, share)
+    assert owner_of(own_path(owner)) == owner
 
 
 @pytest.mark.parametrize("path", ["org", "org/vision", "org/~own", "a.b/c-d_e", "a%20b/c%C3%B6"])

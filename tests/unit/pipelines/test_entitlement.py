@@ -27,6 +27,7 @@ def test_siblings_whose_shares_are_all_zero_are_entitled_to_nothing() -> None:
 def test_what_the_virtual_child_is_entitled_to_stands_under_its_parent() -> None:
     found = portions(["c/a", "c/a/x", "c/a/~own"], {"c/a/x": 3, "c/a/~own": 1})
     assert found == {"c/a/x": Fraction(3, 4), "c/a": Fraction(1, 4)}
+    assert portions(["c/a/x", "c/a/~own"], {}) == {"c/a/x": 1, "c/a": 0}
 
 
 def test_no_accounts_no_parts() -> None:

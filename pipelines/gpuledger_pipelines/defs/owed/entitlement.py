@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from gpuledger.kernel.accounts import OWN, SEPARATOR, UNMAPPED_ROOT, lineage, parent
-
-ABSENT_SHARE = 1
-"""The share of an account that nobody set one for, and of an inner node that nobody listed."""
+from gpuledger.kernel.accounts import UNMAPPED_ROOT, lineage, owner_of, parent, share_unless_set
 
 
 class ShareInForce(NamedTuple):
@@ -73,10 +70,10 @@ def portions(paths: Iterable[str], shares: Mapping[str, int]) -> dict[str, Fract
     def descend(node: str | None, part: Fraction) -> None:
         below = sorted(children.get(node, ()))
         if not below and node is not None:
-            found[_booked_under(node)] = part
-        whole = sum(shares.get(child, ABSENT_SHARE) for child in below)
+            found[owner_of(node)] = part
+        whole = sum(shares.get(child, share_unless_set(child)) for child in below)
         for child in below:
-            share = shares.get(child, ABSENT_SHARE)
+            share = shares.get(child, share_unless_set(child))
             descend(child, part * Fraction(share, whole) if whole else Fraction(0))
 
     descend(None, Fraction(1))
@@ -102,8 +99,3 @@ def as_columns(found: Sequence[Version]) -> dict[str, list[int] | list[str]]:
 
 def _in_force(shares: Iterable[ShareInForce], at_s: int) -> dict[str, int]:
     return {s.account: s.share for s in shares if s.from_s <= at_s and (s.to_s is None or at_s < s.to_s)}
-
-
-def _booked_under(leaf: str) -> str:
-    owner = parent(leaf)
-    return owner if owner is not None and leaf == owner + SEPARATOR + OWN else leaf

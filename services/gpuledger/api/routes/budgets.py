@@ -9,6 +9,7 @@ from gpuledger.api.answers import BudgetVersusActual
 from gpuledger.api.context import Context, hours_of
 from gpuledger.api.routes.layers import READING
 from gpuledger.database.engine import reading
+from gpuledger.kernel.accounts import own_path
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
@@ -48,6 +49,9 @@ def router(context: Context) -> APIRouter:
                     hint=f"periods there are: {known[0]} to {known[-1]}; {ROLL_UP} makes newer ones",
                 )
             rows = reads.budget_rows(reader, cluster, chosen) if chosen else []
+            inner = queries.inner_accounts(reader)
+        for row in rows:  # what an inner account owns itself is a leaf of its own
+            row["account"] = own_path(row["account"]) if row["account"] in inner else row["account"]
         bounds = calendar.period_bounds_s(chosen) if chosen else None
         return {
             "rows": [_with_reason(row) for row in rows],
