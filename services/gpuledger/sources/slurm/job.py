@@ -228,11 +228,11 @@ def _fact(job: SlurmJob, run: str, what: str, at_s: int, data: WorkloadFact) -> 
 
     The person is no part of the digest: the journal keeps ids in clear.
     """
-    said: bytes | None = data_json(data)
-    digest = hashlib.sha256(b"%d%b" % (at_s, said)).hexdigest()[:_DIGEST_CHARACTERS]
+    said = data_json(data)
+    id_ = f"{job.job}/{run}/{what}/{hashlib.sha256(b'%d%b' % (at_s, said)).hexdigest()[:_DIGEST_CHARACTERS]}"
     if job.user is not None and isinstance(data, Submitted):
-        data, said = msgspec.structs.replace(data, user=job.user), None
-    id_ = f"{job.job}/{run}/{what}/{digest}"
+        data = msgspec.structs.replace(data, user=job.user)
+        said = data_json(data)
     return make(id=id_, source=f"{SCHEDULER}/{job.cluster}", at_s=at_s, data=data, said=said)
 
 
