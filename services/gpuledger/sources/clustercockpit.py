@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpuledger.events.envelope import Event, make
-from gpuledger.events.telemetry import GpuSample, Sampled
+from gpuledger.events.telemetry import INTERVAL_MAX_S, GpuSample, Sampled
 from gpuledger.kernel.accounts import escape_part
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
@@ -162,9 +162,9 @@ class _Jobs(JobTable):
         gpus = gpu_count("num_acc", values["num_acc"])
         hosts = [name("nodes", host) for host in values["nodes"].split(";")] if values["nodes"] else []
         devices = _devices(values["accelerators"], hosts)
-        utilisation = values["acc_utilization_avg"]
-        use = percent("acc_utilization_avg", utilisation) if utilisation else None
+        use, unmeasured = _use(values["acc_utilization_avg"], duration_s)
         limit_s, state, oddities = _limit_and_state(values, duration_s)
+        oddities += unmeasured
         account, clashes = self._teams.account("project", cluster, values["project"])
         oddities += clashes
         if gpus != sum(map(len, devices.values())):
@@ -205,6 +205,15 @@ def _start(value: str) -> int:
             hint="fill in when the job started, or leave the row out",
         )
     return start_s
+
+
+def _use(value: str, duration_s: int) -> tuple[Decimal | None, list[Odd]]:
+    """Return the mean utilisation over a job, None where nothing was measured or nobody can have."""
+    use = percent("acc_utilization_avg", value) if value else None
+    if use is None or duration_s <= INTERVAL_MAX_S:
+        return use, []
+    message = f"acc_utilization_avg: a mean over {duration_s} s, more than a year; left out as not measured"
+    return None, [("impossible-value", message)]
 
 
 def _limit_and_state(values: Mapping[str, str], duration_s: int) -> tuple[int, str, list[Odd]]:

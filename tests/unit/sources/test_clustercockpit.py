@@ -40,6 +40,17 @@ def test_what_was_not_measured_is_absent(tmp_path: Path, changes: dict[str, str]
     ]
 
 
+def test_a_mean_over_more_than_a_year_is_not_measured(tmp_path: Path) -> None:
+    """No reader of the stream takes a sample that long; the job itself is booked."""
+    year_s = 366 * 86_400
+    for duration_s, samples, found in ((year_s, 2, []), (year_s + 1, 0, ["impossible-value"])):
+        told = {"duration": str(duration_s), "walltime": ""}
+        item = one("clustercockpit", tmp_path / "c", table(COCKPIT_COLUMNS, **told))
+        assert sum(event.name == "telemetry.sampled" for event in events(item)) == samples
+        assert codes(item) == found
+        assert events(item)[2].at_s == 1_675_777_167 + duration_s
+
+
 def test_a_job_without_gpus_is_accepted_with_none(tmp_path: Path) -> None:
     none = {"num_acc": "0", "accelerators": "", "acc_utilization_avg": "", "subcluster": "main"}
     item = one("clustercockpit", tmp_path / "c", table(COCKPIT_COLUMNS, **none))

@@ -4,6 +4,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -186,8 +187,10 @@ class JobReader(Interpreter):
         facts, oddities = facts_of(job, workload, account)
         return tuple(facts), clashes + oddities
 
-    def labels(self, account: str | None, partition: str | None, qos: str | None) -> dict[str, str] | None:
-        """Return what mapping rules may read of a job, in Slurm's own words."""
+    @staticmethod
+    @lru_cache(maxsize=1 << 12)
+    def labels(account: str | None, partition: str | None, qos: str | None) -> dict[str, str] | None:
+        """Return what mapping rules may read of a job, in Slurm's own words; jobs with the same share one object."""
         told = (("account", account), ("partition", partition), ("qos", qos))
         return {key: value for key, value in told if value and value not in EMPTY} or None
 
