@@ -119,16 +119,10 @@ def movements(
         ORDER BY p.seq, p.n LIMIT %(most)s
         """,
         {
-            "book": cluster,
-            "commodity": WEIGHTED,
-            "account": account,
-            "owner": owner_of(account),
-            "period": period,
-            "since": since,
-            "until": until,
-            "most": SHOWN_MAX + 1,
+            "book": cluster, "commodity": WEIGHTED, "account": account, "owner": owner_of(account), "period": period,
+            "since": since, "until": until, "most": SHOWN_MAX + 1,
         },
-    )
+    )  # fmt: skip
     found = [Movement(*row) for row in rows.fetchall()]
     if len(found) > SHOWN_MAX:
         raise Refused(
