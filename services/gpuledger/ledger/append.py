@@ -20,6 +20,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import charges, handles, orders, projections, queries, remapping, settlement, store
+from gpuledger.ledger.accrual import Span, accrue
 from gpuledger.ledger.applied import Applied, card, rules
 from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Booking, Posted, Posting
@@ -151,6 +152,7 @@ class _Batch:
     ) -> None:
         self.writer, self.book, self.head, self.calendar = writer, book, head, calendar
         self.booking = Booking(calendar, store.shut_periods(writer, book))
+        self.ticked_before_s = head.ticked_s
         self.applied = list(applied)
         self.card, self.rules = card(applied), rules(applied, book)
         self.rows: list[tuple[JournalRow, bytes]] = []
@@ -191,7 +193,8 @@ class _Batch:
     def settlement(self) -> list[Posting]:
         """Return the expiry and rollover that follow anew from the batch, once it is written."""
         posted = (posting for _, of in self.postings for posting in of)
-        return settlement.due(self.writer, self.book, self.booking, self.head.ticked_s, self.others, posted)
+        ticks = self.ticked_before_s, self.head.ticked_s
+        return settlement.due(self.writer, self.book, self.booking, ticks, self.others, posted)
 
     def carry(self, due: Sequence[Posting], now: dt.datetime) -> BookHead:
         """Seal a row of the book's own that carries a settlement."""
@@ -266,10 +269,18 @@ class _Batch:
 
     def _tick(self, seq: int, at_s: int, reason: str) -> Sequence[Posting]:
         """Charge open runs up to the tick, and take back what was set aside and has expired; never go back."""
-        if self.head.ticked_s is not None and at_s <= self.head.ticked_s:
+        before_s = self.head.ticked_s
+        if before_s is not None and at_s <= before_s:
             return ()
         self.head = self.head._replace(ticked_s=at_s)
-        return self._restate_all(seq, store.workloads_open(self.writer, self.book, instant(at_s)), reason)
+        before = None if before_s is None else instant(before_s)
+        lapsed = store.workloads_lapsed(self.writer, self.book, before, instant(at_s))
+        restated = self._restate_all(seq, lapsed, reason)
+        span = Span(before_s, at_s)
+        return [
+            *restated,
+            *accrue(self.writer, self.book, span, self.booking, self.card, besides=self.workloads.keys()),
+        ]
 
     def _reprice(self, seq: int, from_s: int, reason: str) -> Sequence[Posting]:
         """Restate every charge for time at or after the moment from which a rate card holds."""

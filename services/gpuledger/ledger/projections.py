@@ -8,8 +8,6 @@ import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec.structs import replace
-
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import host
 from gpuledger.events.registry import Fact
@@ -150,24 +148,27 @@ def _segments_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterato
         " WHERE book = %s AND workload = ANY(%s) AND until_seq IS NULL",
         (book, list(workloads)),
     )
-    for (
-        row_id,
-        name,
-        run,
-        from_at,
-        to_at,
-        account,
-        klass,
-        user,
-        gpus_milli,
-        model,
-        hosts,
-        estimated,
-        cap,
-    ) in rows:
-        span = seconds(from_at), _second(to_at)
-        used = Segment(name, run, *span, account, klass, user, gpus_milli, model, tuple(hosts), estimated)
-        yield row_id, replace(used, capped_s=_second(cap))
+    for row_id, *columns in rows:
+        yield row_id, segment_of(columns)
+
+
+def segment_of(columns: Sequence[Any]) -> Segment:
+    """Read a segment from the columns of its table."""
+    name, run, from_at, to_at, account, klass, user, gpus_milli, model, hosts, estimated, capped_at = columns
+    return Segment(
+        workload=name,
+        run=run,
+        from_s=seconds(from_at),
+        to_s=_second(to_at),
+        account=account,
+        klass=klass,
+        user=user,
+        gpus_milli=gpus_milli,
+        gpu_model=model,
+        hosts=tuple(hosts),
+        estimated=estimated,
+        capped_s=_second(capped_at),
+    )
 
 
 def _waits_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Wait]]:

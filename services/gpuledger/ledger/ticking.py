@@ -21,6 +21,7 @@ from gpuledger.ledger.incident_review import events as revised
 from gpuledger.ledger.incident_review import review, touched
 from gpuledger.ledger.sealing import HOUR_S, LOOK_BACK_S, SOURCE
 from gpuledger.ledger.store import lock_book
+from gpuledger.ledger.suspects import Looked
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,12 @@ def tick(writer: Writer, cluster: str, at_s: int, *, clock: Clock, calendar: Cal
     last_s = head.ticked_s
     if last_s is not None and last_s >= at_s:
         return Ticked(cluster, last_s, repeated=True)
-    looked_seq = _looked_seq(writer, cluster)
     # Late samples count for a week; before the first tick nothing was looked at yet.
     since_s = 0 if last_s is None else max(0, last_s - LOOK_BACK_S)
-    ends = lost_end_events(writer, cluster, as_of_s=at_s, since_s=since_s)
+    looked = Looked(_looked_seq(writer, cluster), last_s or 0)
+    ends = lost_end_events(writer, cluster, as_of_s=at_s, since_s=since_s, looked=looked)
     seals = _seals(writer, cluster, at_s, since_s)
-    revisions = review(writer, cluster, touched(writer, cluster, looked_seq))
+    revisions = review(writer, cluster, touched(writer, cluster, looked.seq))
     found = [*ends, *revised(cluster, revisions), *seals]
     append(
         writer, cluster, [*found, tick_event(cluster, at_s, head.last_seq)], clock=clock, calendar=calendar
