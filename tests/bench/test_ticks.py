@@ -43,9 +43,7 @@ def _ticked(ledger: Ledger, hours: range) -> list[float]:
     for hour in hours:
         began = time.perf_counter()
         with writing(ledger.engine) as writer:
-            ticking.tick(
-                writer, CLUSTER, START_S + hour * HOUR, clock=ledger.clock, calendar=ledger.calendar
-            )
+            ticking.tick(writer, CLUSTER, START_S + hour * HOUR, clock=ledger.clock, calendar=ledger.calendar)
         took.append(time.perf_counter() - began)
     return took
 
@@ -78,7 +76,11 @@ def test_a_tick_costs_what_it_adds(ledger: Ledger, test_form: str) -> None:
     _ticked(ledger, range(8, 9))
     large = median(_ticked(ledger, range(9, 9 + TICKS)))
     bare = median(_copied(ledger, 2 * many) for _ in range(3))
-    print(f"\ntick of {few} open runs {small * 1000:.0f} ms, of {many} {large * 1000:.0f} ms: x {large / small:.1f}")
-    print(f"COPY of its {2 * many} postings {bare * 1000:.0f} ms: the tick takes {large / bare:.1f} times as long")
+    print(
+        f"\ntick of {few} open runs {small * 1000:.0f} ms, of {many} {large * 1000:.0f} ms: x {large / small:.1f}"
+    )
+    print(
+        f"COPY of its {2 * many} postings {bare * 1000:.0f} ms: the tick takes {large / bare:.1f} times as long"
+    )
     assert large / small <= GROWTH_MAX
     assert large / bare <= COPY_MAX

@@ -147,12 +147,12 @@ class _Inventory:
 
     def at(self, hosts: Collection[str], at_s: int) -> dict[str, int]:
         """Return host -> milli-GPU installed at an instant; hosts that nobody registered are absent."""
-        return {
-            name: gpus_milli
-            for name in hosts
-            for from_s, to_s, gpus_milli in self._intervals.get(name, ())
-            if from_s <= at_s and (to_s is None or at_s < to_s)
-        }
+        found: dict[str, int] = {}
+        for name in hosts:
+            for from_s, to_s, gpus_milli in self._intervals.get(name, ()):
+                if from_s <= at_s and (to_s is None or at_s < to_s):
+                    found[name] = found.get(name, 0) + gpus_milli
+        return found
 
 
 def _taken_s(run: Run, rivals: Mapping[str, Sequence[Claim]], installed: _Inventory) -> int | None:

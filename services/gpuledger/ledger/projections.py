@@ -14,7 +14,7 @@ from gpuledger.events.registry import Fact
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.holds import Hold
-from gpuledger.ledger.inventory import HostFact, intervals
+from gpuledger.ledger.inventory import HostFact, HostInterval, intervals
 from gpuledger.ledger.segments import History, Segment, Wait
 
 Item = Segment | Wait | Hold
@@ -226,6 +226,14 @@ def host_facts(
         yield HostFact.read(type_, body, seconds(effective_at), source, bytes(digest))
 
 
+HOST_COLUMNS = ("host", "gpus", "gpu_model", "state", "from_at", "to_at", "partial_use")
+
+
+def host_row(i: HostInterval) -> tuple[object, ...]:
+    """Return an interval of a host as the columns of its table."""
+    return i.host, i.gpus, i.gpu_model, i.state, instant(i.from_s), _at(i.to_s), i.partial_use
+
+
 def _rewrite_hosts(writer: Writer, book: str, names: Sequence[str], seq: int) -> None:
     """Derive the intervals of each host from all its journalled facts; end and add versions."""
     connection = driver(writer)
@@ -239,19 +247,6 @@ def _rewrite_hosts(writer: Writer, book: str, names: Sequence[str], seq: int) ->
     copy_rows(
         writer,
         "ledger.hosts",
-        ("book", "since_seq", "host", "gpus", "gpu_model", "state", "from_at", "to_at"),
-        [
-            (
-                book,
-                seq,
-                i.host,
-                i.gpus,
-                i.gpu_model,
-                i.state,
-                instant(i.from_s),
-                None if i.to_s is None else instant(i.to_s),
-            )
-            for name in names
-            for i in intervals(facts[name])
-        ],
+        ("book", "since_seq", *HOST_COLUMNS),
+        [(book, seq, *host_row(i)) for name in names for i in intervals(facts[name])],
     )
