@@ -1,5 +1,5 @@
 -- Gives host (state, milli, from_s, to_s), the inventory in the window, and held (state, milli, from_s, to_s),
--- what runs held of hosts that were not healthy. A run's GPUs are spread evenly over the hosts it names, the
+-- what runs held of GPUs that were not healthy. A run's GPUs are spread evenly over the hosts it names, the
 -- odd milli-GPUs to the first; a run that names no host is taken to be on healthy ones.
 host AS (
     SELECT host, state, gpus * 1000 AS milli,
@@ -21,10 +21,36 @@ part AS (
       AND segment.from_at < to_timestamp(:to_s)
       AND (segment.until_at IS NULL OR segment.until_at > to_timestamp(:from_s))
 ),
+-- Between two moments at which something changes on a host that is not all healthy: what runs occupy of it.
+piece AS (
+    SELECT host, at AS from_s, lead(at) OVER (PARTITION BY host ORDER BY at) AS to_s
+    FROM (
+        SELECT host, from_s AS at FROM host UNION SELECT host, to_s FROM host
+        UNION SELECT host, from_s FROM part UNION SELECT host, to_s FROM part
+    ) AS edge
+    WHERE host IN (SELECT host FROM host WHERE state <> 'healthy')
+),
+occupied AS (
+    SELECT piece.host, piece.from_s, piece.to_s, sum(part.milli) AS milli
+    FROM piece
+    JOIN part ON part.host = piece.host AND part.from_s <= piece.from_s AND part.to_s >= piece.to_s
+    WHERE piece.from_s < piece.to_s
+    GROUP BY 1, 2, 3
+),
+-- A run does not say which devices of a host it holds: healthy ones first, then those in maintenance. What a host
+-- has not, the worst of its devices have.
 held AS (
-    SELECT host.state, part.milli,
-           greatest(host.from_s, part.from_s) AS from_s, least(host.to_s, part.to_s) AS to_s
-    FROM host
-    JOIN part USING (host)
-    WHERE host.state <> 'healthy' AND host.from_s < part.to_s AND part.from_s < host.to_s
+    SELECT state, from_s, to_s,
+           greatest(0, CASE WHEN worse = 0 THEN occupied - before ELSE least(occupied - before, milli) END)::bigint AS milli
+    FROM (
+        SELECT host.state, occupied.from_s, occupied.to_s, host.milli, occupied.milli AS occupied,
+               sum(host.milli) OVER better - host.milli AS before,
+               count(*) OVER (PARTITION BY occupied.host, occupied.from_s) - row_number() OVER better AS worse
+        FROM occupied
+        JOIN host ON host.host = occupied.host
+                 AND host.from_s <= occupied.from_s AND host.to_s >= occupied.to_s
+        WINDOW better AS (PARTITION BY occupied.host, occupied.from_s
+                          ORDER BY array_position(ARRAY['healthy', 'maintenance', 'draining', 'unhealthy'], host.state))
+    ) AS spread
+    WHERE state <> 'healthy'
 )

@@ -10,6 +10,7 @@ from gpuledger.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
     from gpuledger.ledger.incident_report import IncidentRow
+    from gpuledger.ledger.incident_review import Revision
     from gpuledger.ledger.incidents import Proposal
 
 app = typer.Typer(help="Hardware failures and their credits.", no_args_is_help=True)
@@ -73,7 +74,8 @@ def credit(
 ) -> None:
     """Find hardware failures and give back what the runs that they ended have lost; again changes nothing.
 
-    Of failures that were noticed in the window, up to now unless told otherwise.
+    Of failures that were noticed in the window, up to now unless told otherwise. A credit of which the facts were
+    superseded is withdrawn.
     """
     from gpuledger import settings
     from gpuledger.database.engine import reading, writing
@@ -88,14 +90,15 @@ def credit(
             from_s, to_s = window(from_, to, calendar)
             from_s, to_s = from_s or 0, seconds(clock.now()) + 1 if to_s is None else to_s
             proposals = incidents.propose(reader, cluster, from_s, to_s)
-        for line in _shown(proposals):
+            revisions = incidents.revise(reader, cluster, from_s, to_s)
+        for line in (*_shown(proposals), *_revised(revisions)):
             note(line)
-        if not dry_run and agreed(len(proposals), yes=yes):
+        if not dry_run and agreed(len(proposals) + len(revisions), yes=yes):
             with writing(engine) as writer:
                 done = incidents.credit(
                     writer, cluster, from_s=from_s, to_s=to_s, clock=clock, calendar=calendar
                 )
-            proposals, applied = list(done.proposals), True
+            proposals, revisions, applied = list(done.proposals), list(done.revisions), True
     runs = sum(len(p.fresh) for p in proposals)
     if as_json:
         found = [
@@ -103,12 +106,19 @@ def credit(
              "runs": [str(run) for run in p.incident.runs], "credited": [str(run) for run in p.fresh]}
             for p in proposals
         ]  # fmt: skip
-        print_json({"cluster": cluster, "incidents": found, "applied": applied})
-    elif not proposals:
+        again = [
+            {"incident": r.incident, "run": str(r.run), "state": "credited" if r.stands else "withdrawn"}
+            for r in revisions
+        ]
+        print_json({"cluster": cluster, "incidents": found, "revised": again, "applied": applied})
+        return
+    not_ = "" if applied else "not "
+    if proposals:
+        print(f"{_counted(len(proposals), 'incident')} with {_counted(runs, 'run')} {not_}credited")
+    if revisions:
+        print(f"{_counted(len(revisions), 'credit')} {not_}revised")
+    if not (proposals or revisions):
         print("nothing to credit")
-    else:
-        what = f"{_counted(len(proposals), 'incident')} with {_counted(runs, 'run')}"
-        print(f"{what} {'credited' if applied else 'not credited'}")
 
 
 def _shown(proposals: "list[Proposal]") -> list[str]:
@@ -123,6 +133,14 @@ def _shown(proposals: "list[Proposal]") -> list[str]:
         )
         lines += [f"+   credit {run}" for run in proposal.fresh]
     return lines
+
+
+def _revised(revisions: "list[Revision]") -> list[str]:
+    """Return what is concluded otherwise as lines for people."""
+    return [
+        f"+ credit {r.run} again  {r.incident}" if r.stands else f"- credit {r.run}  {r.incident}: superseded"
+        for r in revisions
+    ]
 
 
 @app.command("reverse")

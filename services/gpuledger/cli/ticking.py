@@ -37,10 +37,13 @@ def tick(
             with writing(engine) as writer:
                 done.append(ticking.tick(writer, name, at_s, clock=clock, calendar=calendar))
                 periods.open_periods(writer, name, clock=clock, calendar=calendar)
-    rows = [(t.cluster, iso(instant(t.ticked_s)), t.lost_ends, t.sealed_hours, t.repeated) for t in done]
+    rows = [
+        (t.cluster, iso(instant(t.ticked_s)), t.lost_ends, t.revised_credits, t.sealed_hours, t.repeated)
+        for t in done
+    ]
     if as_json:
-        keys = ("cluster", "ticked_at", "lost_ends", "sealed_hours", "repeated")
+        keys = ("cluster", "ticked_at", "lost_ends", "revised_credits", "sealed_hours", "repeated")
         print_json({"clusters": [dict(zip(keys, row, strict=True)) for row in rows]})
         return
     shown = [(*row, "stood there before" if repeated else "") for *row, repeated in rows]
-    print_table(["cluster", "clock at", ">lost ends", ">hours sealed", ""], shown)
+    print_table(["cluster", "clock at", ">lost ends", ">credits revised", ">hours sealed", ""], shown)

@@ -10,9 +10,11 @@ class LedgerTicked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     Args:
         cluster: The cluster, which is also the book.
+        after_seq: The newest row in which lost ends and superseded credits were looked for; absent where nobody looked.
     """
 
     cluster: Name
+    after_seq: Count | None = None
 
 
 class LedgerSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -25,6 +27,20 @@ class LedgerSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     cluster: Name
     after_seq: Positive
+
+
+class LedgerRestated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Carries what further workloads cost under policy data that the book took over, in rows of bounded length.
+
+    Args:
+        cluster: The cluster, which is also the book.
+        policy_seq: The row that took it over; it carries the first workloads itself.
+        part: 1 for the first row after that one.
+    """
+
+    cluster: Name
+    policy_seq: Positive
+    part: Positive
 
 
 class PeriodClosing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -40,7 +40,14 @@ class HostFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Registered(HostFact, frozen=True, kw_only=True, omit_defaults=True):
-    """The host is installed from now on."""
+    """The host is installed from now on.
+
+    Args:
+        partial_use: Whether the other devices may be used while some are in trouble, from now on; when it is left out
+            that stays as it was, and at first it is not so.
+    """
+
+    partial_use: bool | None = None
 
 
 class StateChanged(HostFact, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,4 +1,8 @@
-"""Hardware failures and what they give back: one incident, and one credit for each run that it ended."""
+"""Hardware failures and what they give back: one incident, and one credit for each run that it ended.
+
+Whether an incident ended a run is a conclusion: of several about one run and incident that with the highest ``basis``
+counts. A reversal is an order, and for good.
+"""
 
 import msgspec
 
@@ -30,15 +34,29 @@ class IncidentFound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class CreditGranted(RunFact, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run lost by an incident is given back: its charges since the last checkpoint, at most ``cap_s`` of them.
+    """What a run lost by an incident is given back: its newest charges, for the time since the last checkpoint.
 
     Args:
         incident: The incident; a run is credited for the first of several.
-        cap_s: The most that is given back, in seconds of occupancy before the run's end.
+        cap_s: The most that is given back, in seconds of charged occupancy.
+        basis: Which conclusion about the run and the incident it is; 0 is the first.
     """
 
     incident: Name
     cap_s: Count
+    basis: Count = 0
+
+
+class CreditWithdrawn(RunFact, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known now no longer says that the incident ended the run: the credit does not stand.
+
+    Args:
+        incident: The incident.
+        basis: Which conclusion about the run and the incident it is.
+    """
+
+    incident: Name
+    basis: Count
 
 
 class CreditReversed(RunFact, frozen=True, kw_only=True, omit_defaults=True):

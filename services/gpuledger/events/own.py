@@ -13,6 +13,7 @@ OWN: dict[type[Fact], str] = {
     budget.AdjustmentPosted: "budget adjust",
     budget.PeriodOpened: "period open",
     budget.PolicyApplied: "policy-data apply",
+    closing.LedgerRestated: "policy-data apply",
     closing.LedgerSettled: "close run",
     closing.LedgerTicked: "tick",
     closing.PeriodClosed: "close run",
@@ -21,6 +22,7 @@ OWN: dict[type[Fact], str] = {
     decision.DecisionMade: "admit",
     incident.CreditGranted: "incident credit",
     incident.CreditReversed: "incident reverse",
+    incident.CreditWithdrawn: "incident credit",
     incident.IncidentFound: "incident credit",
     telemetry.Sealed: "tick",
 }

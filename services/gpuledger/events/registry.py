@@ -40,10 +40,12 @@ _FACTS: dict[str, type[Fact]] = {
     "period.reopened": closing.PeriodReopened,
     "ledger.ticked": closing.LedgerTicked,
     "ledger.settled": closing.LedgerSettled,
+    "ledger.restated": closing.LedgerRestated,
     "decision.made": decision.DecisionMade,
     "incident.found": incident.IncidentFound,
     "credit.granted": incident.CreditGranted,
     "credit.reversed": incident.CreditReversed,
+    "credit.withdrawn": incident.CreditWithdrawn,
     "allocation.issued": budget.AllocationIssued,
 }
 _NAMES = {fact: name for name, fact in _FACTS.items()}

@@ -92,9 +92,10 @@ def _hosts(reader: Reader, name: str, cluster: Cluster, at_s: int) -> Iterator[C
     wanted = inventory.even_hosts(name, cluster.gpus, cluster.model, cluster.gpus_per_host)
     present = inventory.present(reader, name, at_s)
     facts: list[Fact] = [
-        inventory.registered(name, host_name, installed)
+        host.Registered(cluster=name, host=host_name, gpus=installed.gpus, gpu_model=installed.model)
         for host_name, installed in sorted(wanted.items())
-        if present.get(host_name) != installed
+        if host_name not in present
+        or present[host_name][:2] != installed[:2]  # of partial use it says nothing
     ]
     facts += [
         host.Retired(cluster=name, host=host_name, gpus=gone.gpus, gpu_model=gone.model, reason="budget-file")

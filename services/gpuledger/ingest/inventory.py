@@ -24,10 +24,11 @@ PerHost = Annotated[int, Field(ge=1, le=10_000)]
 
 
 class Installed(NamedTuple):
-    """The GPUs of one host."""
+    """The GPUs of one host, and whether the good ones may be used while others are in trouble."""
 
     gpus: int
     model: str
+    partial_use: bool = False
 
 
 class Host(Strict):
@@ -36,6 +37,7 @@ class Host(Strict):
     name: Word
     gpus: PerHost
     model: Word
+    partial_use: bool | None = None
 
 
 class Cluster(Strict):
@@ -45,6 +47,7 @@ class Cluster(Strict):
     gpus: Gpus | None = None
     model: Word | None = None
     gpus_per_host: PerHost = 8
+    partial_use: bool = False
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -60,8 +63,14 @@ class Cluster(Strict):
     def by_host(self, cluster: str) -> dict[str, Installed]:
         """Return host -> what is installed in it; hosts of equal size are named ``CLUSTER-0001`` and on."""
         if self.hosts is not None:
-            return {h.name: Installed(h.gpus, h.model) for h in self.hosts}
-        return even_hosts(cluster, self.gpus or 0, self.model or "", self.gpus_per_host)
+            return {
+                h.name: Installed(
+                    h.gpus, h.model, self.partial_use if h.partial_use is None else h.partial_use
+                )
+                for h in self.hosts
+            }
+        even = even_hosts(cluster, self.gpus or 0, self.model or "", self.gpus_per_host)
+        return {name: installed._replace(partial_use=self.partial_use) for name, installed in even.items()}
 
 
 class InventoryFile(Strict):
@@ -99,11 +108,12 @@ def plan(reader: Reader, file: InventoryFile, at_s: int) -> list[Change]:
 def present(reader: Reader, cluster: str, at_s: int) -> dict[str, Installed]:
     """Return host -> what the ledger says was installed in it at a moment."""
     rows = driver(reader).execute(
-        "SELECT host, gpus, gpu_model FROM ledger.hosts WHERE book = %(book)s AND until_seq IS NULL"
-        " AND from_at <= %(at)s AND (to_at IS NULL OR to_at > %(at)s)",
+        "SELECT host, sum(gpus)::bigint, gpu_model, partial_use FROM ledger.hosts"
+        " WHERE book = %(book)s AND until_seq IS NULL"
+        " AND from_at <= %(at)s AND (to_at IS NULL OR to_at > %(at)s) GROUP BY host, gpu_model, partial_use",
         {"book": cluster, "at": instant(at_s)},
     )
-    return {name: Installed(gpus, model) for name, gpus, model in rows}
+    return {name: Installed(gpus, model, partial_use) for name, gpus, model, partial_use in rows}
 
 
 def _hosts(cluster: str, wanted: Mapping[str, Installed], have: Mapping[str, Installed]) -> Iterator[Change]:
@@ -116,13 +126,20 @@ def _hosts(cluster: str, wanted: Mapping[str, Installed], have: Mapping[str, Ins
             yield Change(f"- host     {cluster} {name}  {was.gpus} x {was.model}", (gone,))
         elif shall is not None and was != shall:
             come = registered(cluster, name, shall)
-            before = f"{was.gpus} x {was.model} -> " if was else ""
-            yield Change(
-                f"{'~' if was else '+'} host     {cluster} {name}  {before}{shall.gpus} x {shall.model}",
-                (come,),
-            )
+            before = f"{_shown(was)} -> " if was else ""
+            yield Change(f"{'~' if was else '+'} host     {cluster} {name}  {before}{_shown(shall)}", (come,))
+
+
+def _shown(installed: Installed) -> str:
+    return f"{installed.gpus} x {installed.model}" + ", partial use" * installed.partial_use
 
 
 def registered(cluster: str, name: str, installed: Installed) -> host.Registered:
     """Return the command that says what is installed in a host."""
-    return host.Registered(cluster=cluster, host=name, gpus=installed.gpus, gpu_model=installed.model)
+    return host.Registered(
+        cluster=cluster,
+        host=name,
+        gpus=installed.gpus,
+        gpu_model=installed.model,
+        partial_use=installed.partial_use,
+    )

@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from psycopg import DataError
 
@@ -30,6 +31,7 @@ from gpuledger.ledger import (
     store,
     watermarks,
 )
+from gpuledger.ledger.accrual import Span, accrue
 from gpuledger.ledger.applied import Applied, card, rules
 from gpuledger.ledger.chain import JournalRow, row_hash
 from gpuledger.ledger.charges import Booking, Posted, Posting
@@ -45,8 +47,9 @@ _TICK = dt.timedelta(microseconds=1)
 POLICY_SOURCE = "gpuledger/policies"
 """Says which versions of policy data a cluster's book has taken over."""
 
-REMAPPED_AT_ONCE = 5_000
-"""How many workloads a mapping restates before it forgets them again."""
+RESTATED_AT_ONCE = 2_000
+"""How many workloads a row restates at most when policy data is taken over: neither who writes it nor who reads it
+need hold more of them in memory."""
 
 SETTLEMENT_SOURCE = "gpuledger/settlement"
 """Carries expiry and rollover."""
@@ -107,14 +110,22 @@ def append(
     fresh = _without_repeats(writer, book, [(event, *pseudonymous(event, keys)) for event in events], result)
     applied = queries.policies_applied(writer, book).get(book, [])
     taken_over = [] if book == ORG_BOOK else _taken_over(writer, book, applied)
-    # Each version restates in a batch of its own, so that what it restated need not be held in memory.
-    for told in [*([version] for version in taken_over), fresh]:
+    # Each version restates in batches of its own, so that what it restated need not be held in memory.
+    pending: list[Sequence[tuple[Event, Fact, bytes]] | _Left] = [
+        *([version] for version in taken_over),
+        fresh,
+    ]
+    while pending:
+        told = pending.pop(0)
         if told:
             batch = _Batch(writer, book, head, calendar, applied)
-            head = batch.run(told, clock.now())
+            now = clock.now()
+            head = batch.restate(told, now) if isinstance(told, _Left) else batch.run(told, now)
             applied, result.accounts = batch.applied, result.accounts | batch.accounts
             if due := batch.settlement():
                 head = _Batch(writer, book, head, calendar, applied).carry(due, clock.now())
+            if batch.left:
+                pending.insert(0, batch.left)
     result.head = head
     return result
 
@@ -153,6 +164,20 @@ def _without_repeats(
     return fresh
 
 
+class _Left(NamedTuple):
+    """Workloads that policy data restates in further rows.
+
+    Args:
+        policy_seq: The row that took it over, from which on the book says what follows from it.
+        names: The workloads.
+        part: The number of the next row.
+    """
+
+    policy_seq: int
+    names: Sequence[str]
+    part: int
+
+
 class _Batch:
     """The state of one batch while its rows are sealed, in order."""
 
@@ -161,6 +186,7 @@ class _Batch:
     ) -> None:
         self.writer, self.book, self.head, self.calendar = writer, book, head, calendar
         self.booking = Booking(calendar, store.shut_periods(writer, book))
+        self.ticked_before_s = head.ticked_s
         self.applied = list(applied)
         self.card, self.rules = card(applied), rules(applied, book)
         self.rows: list[tuple[JournalRow, bytes]] = []
@@ -168,6 +194,7 @@ class _Batch:
         self.workloads: dict[str, _Workload] = {}
         self.others: list[projections.Journalled] = []
         self.carried: Sequence[Posting] = ()
+        self.left: _Left | None = None
         self.accounts: set[str] = set()
 
     def run(self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime) -> BookHead:
@@ -203,7 +230,8 @@ class _Batch:
     def settlement(self) -> list[Posting]:
         """Return the expiry and rollover that follow anew from the batch, once it is written."""
         posted = (posting for _, of in self.postings for posting in of)
-        return settlement.due(self.writer, self.book, self.booking, self.head.ticked_s, self.others, posted)
+        ticks = self.ticked_before_s, self.head.ticked_s
+        return settlement.due(self.writer, self.book, self.booking, ticks, self.others, posted)
 
     def carry(self, due: Sequence[Posting], now: dt.datetime) -> BookHead:
         """Seal a row of the book's own that carries a settlement."""
@@ -211,6 +239,15 @@ class _Batch:
         fact = closing.LedgerSettled(cluster=self.book, after_seq=self.head.last_seq)
         at_s = seconds(self.head.last_recorded_at)
         event, _ = make(id=f"settled/{fact.after_seq}", source=SETTLEMENT_SOURCE, at_s=at_s, data=fact)
+        return self.run([(event, fact, event.digest)], now)
+
+    def restate(self, left: _Left, now: dt.datetime) -> BookHead:
+        """Seal a row of the book's own that carries what further workloads cost under policy data."""
+        self.left = left
+        fact = closing.LedgerRestated(cluster=self.book, policy_seq=left.policy_seq, part=left.part)
+        at_s = seconds(self.head.last_recorded_at)
+        id_ = f"restated/{fact.policy_seq}/{fact.part}"
+        event, _ = make(id=id_, source=POLICY_SOURCE, at_s=at_s, data=fact)
         return self.run([(event, fact, event.digest)], now)
 
     def _load_workloads(self, names: AbstractSet[str]) -> None:
@@ -264,6 +301,8 @@ class _Batch:
                 return restate(seq, event.at_s, event.name)
             case closing.LedgerTicked():
                 return self._tick(seq, event.at_s, event.name)
+            case closing.LedgerRestated():
+                return self._restate_next(seq, event.name)
             case closing.LedgerSettled():
                 return self.carried
             case closing.PeriodClosing():
@@ -278,26 +317,42 @@ class _Batch:
 
     def _tick(self, seq: int, at_s: int, reason: str) -> Sequence[Posting]:
         """Charge open runs up to the tick, and take back what was set aside and has expired; never go back."""
-        if self.head.ticked_s is not None and at_s <= self.head.ticked_s:
+        before_s = self.head.ticked_s
+        if before_s is not None and at_s <= before_s:
             return ()
         self.head = self.head._replace(ticked_s=at_s)
-        return self._restate_all(seq, store.workloads_open(self.writer, self.book, instant(at_s)), reason)
+        before = None if before_s is None else instant(before_s)
+        lapsed = store.workloads_lapsed(self.writer, self.book, before, instant(at_s))
+        restated = self._restate_all(seq, lapsed, reason)
+        span = Span(before_s, at_s)
+        return [
+            *restated,
+            *accrue(self.writer, self.book, span, self.booking, self.card, besides=self.workloads.keys()),
+        ]
 
     def _reprice(self, seq: int, from_s: int, reason: str) -> Sequence[Posting]:
         """Restate every charge for time at or after the moment from which a rate card holds."""
         self.card = card(self.applied)
         names = store.workloads_after(self.writer, self.book, instant(from_s))
-        return self._restate_all(seq, names, reason)
+        self.left = _Left(seq, sorted(names), 1)
+        return self._restate_next(seq, reason)
 
     def _remap(self, seq: int, _from_s: int, reason: str) -> Sequence[Posting]:
-        """Restate every workload that means something else now; a batch with a mapping holds nothing besides."""
+        """Restate every workload that means something else now."""
         before, self.rules = self.rules, rules(self.applied, self.book)
-        names = remapping.read_otherwise(self.writer, self.book, before, self.rules)
-        postings: list[Posting] = []
-        for some in (names[n : n + REMAPPED_AT_ONCE] for n in range(0, len(names), REMAPPED_AT_ONCE)):
-            postings += self._restate_all(seq, some, reason)
-            self._write_histories([(seq, True, name) for name in some])
-            self.workloads.clear()
+        self.left = _Left(seq, remapping.read_otherwise(self.writer, self.book, before, self.rules), 1)
+        return self._restate_next(seq, reason)
+
+    def _restate_next(self, seq: int, reason: str) -> Sequence[Posting]:
+        """Restate as many of the workloads that are left as a row carries; the batch holds nothing besides."""
+        if self.left is None:
+            return ()
+        policy_seq, names, part = self.left
+        some, rest = names[:RESTATED_AT_ONCE], names[RESTATED_AT_ONCE:]
+        postings = self._restate_all(seq, some, reason)
+        self._write_histories([(policy_seq, True, name) for name in some])
+        self.workloads.clear()
+        self.left = _Left(policy_seq, rest, part + (seq != policy_seq)) if rest else None
         return postings
 
     def _restate_all(self, seq: int, names: Sequence[str], reason: str) -> Sequence[Posting]:

@@ -148,8 +148,7 @@ def desired(
         if segment.to_s is None and (ticked_s is None or ticked_s <= segment.from_s):
             continue
         until_s = segment.to_s if segment.to_s is not None else segment.until_s(ticked_s or 0)
-        code = CHARGE if segment.klass == "allocated" else UNALLOCATED
-        _charge(amounts, segment, until_s, code, drained.get(segment.run, ()), calendar, card)
+        charge(amounts, segment, until_s, drained.get(segment.run, ()), calendar, card)
     for hold in history.holds:
         for key, amount in _set_aside(hold, history.segments, calendar, card, ticked_s):
             amounts[key] = amounts.get(key, 0) + amount
@@ -158,17 +157,26 @@ def desired(
     return amounts
 
 
-def _charge(
+def charge(
     amounts: dict[Key, int],
     segment: Segment,
     until_s: int,
-    code: str,
     drained: Sequence[tuple[int, int]],
     calendar: Calendar,
     card: Rates,
 ) -> None:
+    """Add what a segment costs.
+
+    Args:
+        amounts: Net amounts, to be added to.
+        segment: The segment.
+        until_s: Where it ends, or is charged up to.
+        drained: Windows of time that its run pays from a hold.
+        calendar: Cuts the organisation's days.
+        card: What each model weighs.
+    """
     account, run, model, gpus_milli = segment.account, segment.run, segment.gpu_model, segment.gpus_milli
-    pot = "budget" if code == CHARGE else "free"
+    code, pot = (CHARGE, "budget") if segment.klass == "allocated" else (UNALLOCATED, "free")
     for piece in calendar.slices(segment.from_s, until_s):
         key = Key(code, PHYSICAL, account, pot, run, piece.day)
         amounts[key] = amounts.get(key, 0) + gpus_milli * (piece.end_s - piece.start_s)

@@ -13,13 +13,14 @@ from gpuledger.ledger.facts import Known
 from gpuledger.ledger.inventory import HostFact
 from gpuledger.ledger.lost_ends import SILENCE_S, Claim, Evidence, Run
 from gpuledger.ledger.sealing import BUCKET_S
+from gpuledger.ledger.suspects import NOWHERE, Looked, suspects
 
 RunKey = tuple[str, str]
 """Workload and run."""
 
 
 def lost_end_events(
-    connection: Reader | Writer, cluster: str, *, as_of_s: int, since_s: int = 0
+    connection: Reader | Writer, cluster: str, *, as_of_s: int, since_s: int = 0, looked: Looked = NOWHERE
 ) -> list[Event]:
     """Find the runs whose end was lost; return their estimated ends, which nothing has journalled yet.
 
@@ -31,15 +32,16 @@ def lost_end_events(
         cluster: The cluster, which is also the book.
         as_of_s: The instant that is asked for, in seconds since the epoch.
         since_s: Starts of other runs and samples before it were looked at by an earlier search.
+        looked: How far it had looked: runs of which nothing new can be said are left alone.
     """
-    runs = _unended(connection, cluster, as_of_s, since_s)
+    runs = _unended(connection, cluster, suspects(connection, cluster, as_of_s, since_s, looked), as_of_s)
     if not runs:
         return []
     hosts = sorted({name for run in runs for name in run.now.hosts})
     installed = _Inventory.read(connection, cluster, hosts)
     rivals = _rivals(connection, cluster, [run for run in runs if not run.guessed], as_of_s, since_s)
     downs = _downs(connection, cluster, hosts)
-    named = _named(connection, cluster, [_key(run) for run in runs], [as_of_s - SILENCE_S, since_s])
+    named = _named(connection, cluster, runs, [as_of_s - SILENCE_S, since_s])
     missed = _missed(connection, cluster, _silent(runs, named, as_of_s), as_of_s)
 
     def evidence(run: Run) -> Evidence:
@@ -57,9 +59,7 @@ def lost_end_events(
     lost = [run for run in runs if not run.guessed and _key(run) not in named]
     lost = [run for run in lost if lost_ends.lost_end(evidence(run), as_of_s) is not None]
     if lost:
-        named |= _named(
-            connection, cluster, [_key(run) for run in lost], [min(run.start.from_s for run in lost)]
-        )
+        named |= _named(connection, cluster, lost, [0])
     found = []
     for run in runs:
         known = evidence(run)
@@ -77,14 +77,8 @@ def _key(run: Run) -> RunKey:
     return run.start.workload, run.start.run
 
 
-def _unended(connection: Reader | Writer, cluster: str, as_of_s: int, since_s: int) -> list[Run]:
-    """Return the runs that are open, and those that an estimate of ours closed since."""
-    rows = driver(connection).execute(
-        "SELECT DISTINCT workload FROM ledger.segments WHERE book = %s AND until_seq IS NULL AND from_at < %s"
-        " AND (to_at IS NULL OR (estimated AND to_at >= %s)) ORDER BY workload",
-        (cluster, instant(as_of_s), instant(since_s)),
-    )
-    names = [workload for (workload,) in rows]
+def _unended(connection: Reader | Writer, cluster: str, names: Sequence[str], as_of_s: int) -> list[Run]:
+    """Return the runs of workloads that are open, and those that an estimate of ours closed."""
     found = (run for facts in _facts(connection, cluster, names).values() for run in lost_ends.runs_of(facts))
     return [run for run in found if run.start.from_s < as_of_s and (run.ended_s is None or run.guessed)]
 
@@ -153,12 +147,12 @@ class _Inventory:
 
     def at(self, hosts: Collection[str], at_s: int) -> dict[str, int]:
         """Return host -> milli-GPU installed at an instant; hosts that nobody registered are absent."""
-        return {
-            name: gpus_milli
-            for name in hosts
-            for from_s, to_s, gpus_milli in self._intervals.get(name, ())
-            if from_s <= at_s and (to_s is None or at_s < to_s)
-        }
+        found: dict[str, int] = {}
+        for name in hosts:
+            for from_s, to_s, gpus_milli in self._intervals.get(name, ()):
+                if from_s <= at_s and (to_s is None or at_s < to_s):
+                    found[name] = found.get(name, 0) + gpus_milli
+        return found
 
 
 def _taken_s(run: Run, rivals: Mapping[str, Sequence[Claim]], installed: _Inventory) -> int | None:
@@ -195,25 +189,26 @@ _NAMED = """
 
 
 def _named(
-    connection: Reader | Writer, cluster: str, keys: Sequence[RunKey], since: Sequence[int]
+    connection: Reader | Writer, cluster: str, runs: Sequence[Run], since: Sequence[int]
 ) -> dict[RunKey, int]:
     """Return the end of the last bucket that names each run, or has a handle of it; those without one are absent.
 
     Args:
         connection: Where buckets are read.
         cluster: The cluster, which is also the book.
-        keys: The runs.
+        runs: The runs; no sample from before their start says anything of them.
         since: From when to look, later instants first: most runs that are alive were named a moment ago.
     """
     found: dict[RunKey, int] = {}
-    for from_s in since:
-        pending = [key for key in keys if key not in found]
+    for since_s in since:
+        pending = [run for run in runs if _key(run) not in found]
         if pending:
+            from_s = max(since_s, min(run.start.from_s for run in pending))
             rows = driver(connection).execute(
                 _NAMED,
                 {
-                    "workloads": [workload for workload, _ in pending],
-                    "runs": [run for _, run in pending],
+                    "workloads": [run.start.workload for run in pending],
+                    "runs": [run.start.run for run in pending],
                     "book": cluster,
                     "from": instant(max(0, from_s - from_s % BUCKET_S)),
                 },

@@ -105,11 +105,15 @@ def _missing(wanted: Sequence[Change], facts: Sequence[HostFact], basis: int) ->
     counting: dict[int, HostFact] = {}
     for fact in sorted(own, key=lambda f: rank(f.known)):
         counting[fact.known.at_s] = fact
-    for at_s in sorted({change.at_s for change in wanted} | counting.keys()):
+    # Whoever registers a host says nothing of its health: what was concluded of it goes on from there.
+    again = {fact.known.at_s for fact in others if isinstance(fact.data, events.Registered)}
+    for at_s in sorted({change.at_s for change in wanted} | counting.keys() | again):
         installed = _in_force(others, at_s)
         if installed is None or isinstance(installed.data, events.Retired):
             continue  # nothing is installed there, as far as is known; once it is, this is asked again
         change = next((c for c in reversed(wanted) if c.at_s <= at_s), Change(at_s, "healthy", "", (), at_s))
+        if change.state == "healthy" and at_s not in counting and change not in wanted:
+            continue
         said = _conclusion(change, at_s, installed.data)
         before = counting.get(at_s)
         if before is None:

@@ -1,17 +1,18 @@
 """Incidents as the books have them: their versions, what was credited and reversed, what it came to."""
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.envelope import decode_data
-from gpuledger.events.incident import CreditGranted, CreditReversed, IncidentFound
+from gpuledger.events.incident import CreditGranted, CreditReversed, CreditWithdrawn, IncidentFound
 from gpuledger.kernel.clock import instant, iso, seconds
 from gpuledger.ledger import queries
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.credits import concluded
 from gpuledger.ledger.faults import RunName
 from gpuledger.ledger.identity import personal
 
@@ -24,15 +25,32 @@ class Version(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """What is said of one run: incident -> when it was credited for it, incident -> why that was reversed."""
+    """What is said of one run.
+
+    Args:
+        granted: Incident -> when it was noticed that the run was ever credited for.
+        reversed: Incident -> why a person took that back.
+        concluded: All that was concluded, in sequence.
+    """
 
     granted: dict[str, int]
     reversed: dict[str, CreditReversed]
+    concluded: list[CreditGranted | CreditWithdrawn]
+
+    @property
+    def stands(self) -> Collection[str]:
+        """The incidents that ended the run by the newest conclusions, reversed or not."""
+        return concluded(self.concluded).keys()
+
+    @property
+    def basis(self) -> dict[str, int]:
+        """Incident -> the basis of the newest conclusion."""
+        return {claim.incident: claim.basis for claim in sorted(self.concluded, key=lambda c: c.basis)}
 
     @property
     def counts(self) -> str | None:
-        """The incident that the run is credited for: the earliest that was not reversed."""
-        standing = [(at_s, name) for name, at_s in self.granted.items() if name not in self.reversed]
+        """The incident that the run is credited for: the earliest that stands and was not reversed."""
+        standing = [(self.granted[name], name) for name in self.stands if name not in self.reversed]
         return min(standing)[1] if standing else None
 
 
@@ -41,6 +59,7 @@ class RunState(StrEnum):
 
     CREDITED = "credited"
     REVERSED = "reversed"
+    WITHDRAWN = "withdrawn"
     ELSEWHERE = "credited under another incident"
     NOT_CREDITED = "not credited"
 
@@ -152,6 +171,8 @@ def _run(name: str, incident: str, claims: Claims | None, account: str | None, a
     if claims is not None and incident in claims.reversed:
         told = claims.reversed[incident]
         return RunRow(name, account, RunState.REVERSED, 0, under, told.reason, told.by)
+    if claims is not None and incident in claims.granted and incident not in claims.stands:
+        return RunRow(name, account, RunState.WITHDRAWN, 0, under)
     if under is None:
         return RunRow(name, account, RunState.NOT_CREDITED, 0)
     if under != incident:
@@ -184,18 +205,20 @@ def claims_of(
     rows = driver(connection).execute(
         "SELECT type, j.body::text, effective_at, t.body FROM ledger.journal AS j LEFT JOIN side.texts AS t"
         " ON t.ref = j.extra_ref WHERE book = %s AND workload = ANY(%s)"
-        " AND type IN ('credit.granted', 'credit.reversed')"
+        " AND type IN ('credit.granted', 'credit.withdrawn', 'credit.reversed')"
         " AND recorded_at <= coalesce(%s, 'infinity'::timestamptz) ORDER BY seq",
         (book, list(workloads), as_of),
     ).fetchall()  # fmt: skip
     found: dict[RunName, Claims] = {}
     for type_, body, effective_at, texts in rows:
         fact = decode_data(type_, body)
-        assert isinstance(fact, CreditGranted | CreditReversed)  # noqa: S101 - the query selected the types
-        claims = found.setdefault(RunName(fact.workload, fact.run), Claims({}, {}))
+        assert isinstance(fact, CreditGranted | CreditWithdrawn | CreditReversed)  # noqa: S101 - the query selected them
+        claims = found.setdefault(RunName(fact.workload, fact.run), Claims({}, {}, []))
         if isinstance(fact, CreditReversed):
             claims.reversed.setdefault(fact.incident, personal(connection, fact, texts))
-        else:
+            continue
+        claims.concluded.append(fact)
+        if isinstance(fact, CreditGranted):
             at_s = seconds(effective_at)
             claims.granted[fact.incident] = min(at_s, claims.granted.get(fact.incident, at_s))
     return found

@@ -2,42 +2,27 @@
 
 What is found is journalled as facts of the book: ``incident.found`` with every run that a failure ended, and one
 ``credit.granted`` for each of them. What a run is given back follows from these facts like all else of its workload.
-Looking again finds the same and appends nothing; an incident of which more has become known gets a new version.
+Looking again finds the same and appends nothing; an incident of which more has become known gets a new version, and
+a credit whose facts were superseded is withdrawn.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.envelope import Event, make
-from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.events.incident import CREDIT_CAP_S, CreditGranted, CreditReversed, IncidentFound
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, instant, seconds
+from gpuledger.kernel.clock import Clock, seconds
 from gpuledger.kernel.errors import NotFound, Refused
-from gpuledger.ledger import projections, queries, store
+from gpuledger.ledger import queries, store
 from gpuledger.ledger.append import append
-from gpuledger.ledger.copying import driver
-from gpuledger.ledger.facts import Known
-from gpuledger.ledger.faults import (
-    UNKNOWN_HOST,
-    WINDOW_S,
-    Fault,
-    Incident,
-    RunName,
-    closed_runs,
-    host_faults,
-    incidents_of,
-    run_faults,
-)
+from gpuledger.ledger.faults import UNKNOWN_HOST, WINDOW_S, Incident, RunName
 from gpuledger.ledger.incident_report import Claims, Version, claims_of, newest, workloads_in
-from gpuledger.ledger.stops import NODE_FAILURES
-
-SOURCE = "gpuledger/incidents"
-
-MARGIN_S = 86_400
-"""How far before and after the time that is looked at stops count too: faults that belong together may form a chain."""
+from gpuledger.ledger.incident_review import SOURCE, Revision, review
+from gpuledger.ledger.incident_review import events as revised
+from gpuledger.ledger.incident_search import find
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +47,12 @@ class Credited:
     Args:
         proposals: What was new.
         seq: The book's newest row after it; None when nothing was appended.
+        revisions: What is concluded otherwise about runs that were credited before.
     """
 
     proposals: tuple[Proposal, ...]
     seq: int | None
+    revisions: tuple[Revision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +68,6 @@ class Reversal:
     runs: tuple[RunName, ...]
     repeated: tuple[RunName, ...]
     seq: int | None = None
-
-
-def find(connection: Reader | Writer, cluster: str, from_s: int, to_s: int) -> list[Incident]:
-    """Return the incidents that were noticed in ``[from_s, to_s)``, by time, as the facts known now say.
-
-    Raises:
-        NotFound: When the cluster has no book.
-    """
-    queries.require_cluster(connection, cluster)
-    start_s, end_s = max(0, from_s - MARGIN_S), min(to_s, END_OF_TIME_S) + MARGIN_S
-    hosts = list(projections.host_facts(connection, cluster))
-    names = _workloads_of_failed_hosts(connection, cluster, start_s, end_s)
-    failed = _known(connection, cluster, names)
-    faults = [
-        fault
-        for fault in (*host_faults(hosts), *run_faults(closed_runs(failed)))
-        if start_s <= fault.noticed_s < end_s and len(fault.hosts) == 1
-    ]
-    beside = sorted(set(_workloads_on(connection, cluster, faults)).difference(names))
-    workloads = failed + _known(connection, cluster, beside)
-    return [i for i in incidents_of(cluster, hosts, workloads) if from_s <= i.noticed_s < to_s]
 
 
 def propose(connection: Reader | Writer, cluster: str, from_s: int, to_s: int) -> list[Proposal]:
@@ -132,10 +98,16 @@ def propose(connection: Reader | Writer, cluster: str, from_s: int, to_s: int) -
     return proposals
 
 
+def revise(connection: Reader | Writer, cluster: str, from_s: int, to_s: int) -> list[Revision]:
+    """Return what a search would conclude otherwise about the incidents that the book has in its window."""
+    known = newest(connection, cluster)
+    return review(connection, cluster, [n for n, version in known.items() if from_s <= version.at_s < to_s])
+
+
 def credit(
     writer: Writer, cluster: str, *, from_s: int, to_s: int, clock: Clock, calendar: Calendar
 ) -> Credited:
-    """Journal the incidents that were noticed in ``[from_s, to_s)`` and credit their runs, once.
+    """Journal the incidents that were noticed in ``[from_s, to_s)`` and credit their runs, once; revise earlier ones.
 
     Args:
         writer: A transaction of its own; the caller commits it.
@@ -151,13 +123,15 @@ def credit(
     queries.require_cluster(writer, cluster)
     store.lock_book(writer, cluster)
     proposals = propose(writer, cluster, from_s, to_s)
-    if not proposals:
+    revisions = revise(writer, cluster, from_s, to_s)
+    if not (proposals or revisions):
         return Credited((), None)
     known = newest(writer, cluster)
     events = [event for p in proposals for event in _events(p, known.get(p.incident.incident))]
+    events += revised(cluster, revisions)
     head = append(writer, cluster, events, clock=clock, calendar=calendar).head
     assert head is not None  # noqa: S101 - append returns the head it leaves
-    return Credited(tuple(proposals), head.last_seq)
+    return Credited(tuple(proposals), head.last_seq, tuple(revisions))
 
 
 def reversal(
@@ -293,37 +267,3 @@ def _events(proposal: Proposal, known: Version | None) -> Iterator[Event]:
             cap_s=CREDIT_CAP_S,
         )
         yield make(id=f"{incident.incident}/{run}", source=SOURCE, at_s=incident.noticed_s, data=granted)[0]
-
-
-def _known(connection: Reader | Writer, book: str, workloads: Sequence[str]) -> list[Known]:
-    return [known for _, known in store.facts_of(connection, book, workloads)]
-
-
-def _workloads_of_failed_hosts(connection: Reader | Writer, book: str, start_s: int, end_s: int) -> list[str]:
-    """Return the workloads with a run that stopped in ``[start_s, end_s)`` and some stop that names a failed host."""
-    rows = driver(connection).execute(
-        "SELECT DISTINCT s.workload FROM ledger.segments AS s WHERE s.book = %s AND s.until_seq IS NULL"
-        " AND s.to_at >= %s AND s.to_at < %s AND EXISTS (SELECT 1 FROM ledger.journal AS j"
-        " WHERE j.book = s.book AND j.workload = s.workload"
-        " AND j.type IN ('workload.ended', 'workload.preempted', 'workload.requeued')"
-        # A superset: the rules decide later.
-        " AND translate(lower(j.body->>'reason'), '_-', '') ~ %s) ORDER BY 1",
-        (book, instant(start_s), instant(end_s), "|".join(sorted(NODE_FAILURES))),
-    )
-    return [name for (name,) in rows]
-
-
-def _workloads_on(connection: Reader | Writer, book: str, faults: Iterable[Fault]) -> list[str]:
-    """Return the workloads with a run that left a host in the window after a fault of it."""
-    instants = sorted({(f.hosts[0], at_s) for f in faults for at_s in (f.evidence_s, f.noticed_s)})
-    if not instants:
-        return []
-    hosts, moments = zip(*instants, strict=True)
-    rows = driver(connection).execute(
-        "SELECT DISTINCT s.workload FROM unnest(%s::text[], %s::timestamptz[]) AS f (host, at)"
-        " JOIN ledger.segments AS s ON f.host = ANY(s.hosts)"
-        " AND s.to_at BETWEEN f.at AND f.at + make_interval(secs => %s)"
-        " WHERE s.book = %s AND s.until_seq IS NULL ORDER BY 1",
-        (list(hosts), [instant(at_s) for at_s in moments], WINDOW_S, book),
-    )
-    return [name for (name,) in rows]

@@ -8,15 +8,13 @@ import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec.structs import replace
-
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import host
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.holds import Hold
-from gpuledger.ledger.inventory import HostFact, intervals
+from gpuledger.ledger.inventory import HostFact, HostInterval, intervals
 from gpuledger.ledger.segments import History, Segment, Wait
 
 Item = Segment | Wait | Hold
@@ -150,24 +148,27 @@ def _segments_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterato
         " WHERE book = %s AND workload = ANY(%s) AND until_seq IS NULL",
         (book, list(workloads)),
     )
-    for (
-        row_id,
-        name,
-        run,
-        from_at,
-        to_at,
-        account,
-        klass,
-        user,
-        gpus_milli,
-        model,
-        hosts,
-        estimated,
-        cap,
-    ) in rows:
-        span = seconds(from_at), _second(to_at)
-        used = Segment(name, run, *span, account, klass, user, gpus_milli, model, tuple(hosts), estimated)
-        yield row_id, replace(used, capped_s=_second(cap))
+    for row_id, *columns in rows:
+        yield row_id, segment_of(columns)
+
+
+def segment_of(columns: Sequence[Any]) -> Segment:
+    """Read a segment from the columns of its table."""
+    name, run, from_at, to_at, account, klass, user, gpus_milli, model, hosts, estimated, capped_at = columns
+    return Segment(
+        workload=name,
+        run=run,
+        from_s=seconds(from_at),
+        to_s=_second(to_at),
+        account=account,
+        klass=klass,
+        user=user,
+        gpus_milli=gpus_milli,
+        gpu_model=model,
+        hosts=tuple(hosts),
+        estimated=estimated,
+        capped_s=_second(capped_at),
+    )
 
 
 def _waits_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Wait]]:
@@ -225,6 +226,14 @@ def host_facts(
         yield HostFact.read(type_, body, seconds(effective_at), source, bytes(digest))
 
 
+HOST_COLUMNS = ("host", "gpus", "gpu_model", "state", "from_at", "to_at", "partial_use")
+
+
+def host_row(i: HostInterval) -> tuple[object, ...]:
+    """Return an interval of a host as the columns of its table."""
+    return i.host, i.gpus, i.gpu_model, i.state, instant(i.from_s), _at(i.to_s), i.partial_use
+
+
 def _rewrite_hosts(writer: Writer, book: str, names: Sequence[str], seq: int) -> None:
     """Derive the intervals of each host from all its journalled facts; end and add versions."""
     connection = driver(writer)
@@ -238,19 +247,6 @@ def _rewrite_hosts(writer: Writer, book: str, names: Sequence[str], seq: int) ->
     copy_rows(
         writer,
         "ledger.hosts",
-        ("book", "since_seq", "host", "gpus", "gpu_model", "state", "from_at", "to_at"),
-        [
-            (
-                book,
-                seq,
-                i.host,
-                i.gpus,
-                i.gpu_model,
-                i.state,
-                instant(i.from_s),
-                None if i.to_s is None else instant(i.to_s),
-            )
-            for name in names
-            for i in intervals(facts[name])
-        ],
+        ("book", "since_seq", *HOST_COLUMNS),
+        [(book, seq, *host_row(i)) for name in names for i in intervals(facts[name])],
     )

@@ -55,7 +55,7 @@ _STORED = {
     "run": f"SELECT book, {', '.join(projections.SEGMENT_COLUMNS)} FROM ledger.segments WHERE until_seq IS NULL",
     "wait": f"SELECT book, {', '.join(projections.WAIT_COLUMNS)} FROM ledger.waits WHERE until_seq IS NULL",
     "hold": f"SELECT book, {', '.join(projections.HOLD_COLUMNS)} FROM ledger.holds WHERE until_seq IS NULL",
-    "host": "SELECT book, host, gpus, gpu_model, state, from_at, to_at FROM ledger.hosts WHERE until_seq IS NULL",
+    "host": f"SELECT book, {', '.join(projections.HOST_COLUMNS)} FROM ledger.hosts WHERE until_seq IS NULL",
     "account": "SELECT account, path, created_seq FROM ledger.accounts",
     "share": "SELECT account, from_at, share, set_seq FROM ledger.shares",
     "organisation": "SELECT set_seq, timezone, period FROM ledger.organisation",
@@ -238,23 +238,11 @@ def _rebuild_hosts(writer: Writer) -> None:
         for book, _, facts in replay.iter_hosts(writer)
         for row, since, until in replay.versions(facts, partial(_host_rows, book))
     ]
-    columns = ("since_seq", "until_seq", "book", "host", "gpus", "gpu_model", "state", "from_at", "to_at")
-    copy_rows(writer, "ledger.hosts", columns, rows)
+    copy_rows(writer, "ledger.hosts", ("since_seq", "until_seq", "book", *projections.HOST_COLUMNS), rows)
 
 
 def _host_rows(book: str, facts: Iterable[HostFact]) -> list[tuple[object, ...]]:
-    return [
-        (
-            book,
-            i.host,
-            i.gpus,
-            i.gpu_model,
-            i.state,
-            instant(i.from_s),
-            None if i.to_s is None else instant(i.to_s),
-        )
-        for i in intervals(list(facts))
-    ]
+    return [(book, *projections.host_row(i)) for i in intervals(list(facts))]
 
 
 def _fold(net: dict[Net, int], book: str, p: Posting) -> None:

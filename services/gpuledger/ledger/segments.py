@@ -5,16 +5,16 @@ interval in which the workload was eligible to run and did not. Both follow from
 the start that counts, the stop that counts, and the changes between them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from gpuledger.events import workload as events
 from gpuledger.events.decision import DecisionMade
-from gpuledger.events.incident import CreditGranted, CreditReversed
+from gpuledger.events.incident import CreditGranted, CreditReversed, CreditWithdrawn
 from gpuledger.kernel.clock import seconds
-from gpuledger.ledger.credits import Credit, credit
+from gpuledger.ledger.credits import Credit, Occupancy, credit
 from gpuledger.ledger.facts import STOPS, Known, winner
 from gpuledger.ledger.holds import Hold, Span, admitted, holds
 from gpuledger.ledger.mapping import AS_GIVEN, Foreign, Meaning, Rules, Understood
@@ -94,13 +94,10 @@ class _Run(msgspec.Struct, frozen=True):
     attempt: int
     started: Known
     stop: Known | None
+    end_s: int | None
+    """When it stopped, as far as an estimate is believed; None while it goes on."""
     segments: Sequence[Segment]
     claims: "_Claims"
-
-    @property
-    def end_s(self) -> int | None:
-        """When it stopped; None while it goes on."""
-        return self.stop.at_s if self.stop else None
 
 
 class _Claims(msgspec.Struct, frozen=True):
@@ -127,8 +124,7 @@ _KIND_OF: Mapping[type, str] = {
     events.Resized: "changes",
     events.ClassChanged: "changes",
     events.Checkpointed: "checkpoints",
-    CreditGranted: "credits",
-    CreditReversed: "credits",
+    **dict.fromkeys((CreditGranted, CreditWithdrawn, CreditReversed), "credits"),
 }
 """Where a fact about a run is kept among its claims; others say nothing of it that is held or charged."""
 
@@ -225,9 +221,9 @@ class Unfolding:
         assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; the claims sorted it there
         decision = admitted(self._decisions.get(start.attempt, ()), started.at_s) if self._decisions else None
         stop, changes = winner(claims.stops), _in_order(claims.changes)
-        meaning = self._meaning(start, started.at_s)
-        segments = _segments(started, stop, changes, self._asked, decision, meaning)
-        return _Run(name, start.attempt, started, stop, segments, claims)
+        end_s = _end_s(started, stop, self._asked)
+        whole = _whole(started, stop, end_s, self._asked, decision, self._meaning(start, started.at_s))
+        return _Run(name, start.attempt, started, stop, end_s, _cut(whole, changes), claims)
 
     def _meaning(self, start: events.Started, at_s: int) -> Meaning:
         """Return what a run means: a start that names an account of its own is mapped with that."""
@@ -245,11 +241,13 @@ class Unfolding:
         return holds(self._decisions, spans, is_over=is_over)
 
 
-def _credits(run: _Run) -> Iterator[Credit]:
-    if run.end_s is not None:
-        given = credit(run.claims.credits, run.claims.checkpoints, run.started.at_s, run.end_s)
-        if given is not None:
-            yield given
+def _credits(run: _Run) -> list[Credit]:
+    if run.stop is None or run.end_s is None:
+        return []
+    assert isinstance(run.stop.data, events.Stopped)  # noqa: S101 - narrows the type; the claims sorted it there
+    charged = [(s.from_s, s.to_s) for s in run.segments if s.klass == "allocated" and s.to_s is not None]
+    stopped = Occupancy(run.started.at_s, run.end_s, charged, run.stop.data.reason)
+    return credit(run.claims.credits, run.claims.checkpoints, stopped)
 
 
 def _in_order(changes: Sequence[Known]) -> Sequence[Known]:
@@ -262,22 +260,28 @@ def _in_order(changes: Sequence[Known]) -> Sequence[Known]:
     return sorted(counting, key=lambda f: (f.at_s, type(f.data).__name__))
 
 
-def _segments(
+def _end_s(started: Known, stop: Known | None, submitted: Understood | None) -> int | None:
+    """Return when a run stopped; its limit, which may be told after an estimate, bounds the estimate."""
+    if stop is None:
+        return None
+    limit_s = submitted.asked.time_limit_s if submitted else None
+    is_estimated = bool(getattr(stop.data, "estimated", False))
+    return min(stop.at_s, started.at_s + limit_s) if is_estimated and limit_s else stop.at_s
+
+
+def _whole(
     started: Known,
     stop: Known | None,
-    changes: Sequence[Known],
+    end_s: int | None,
     submitted: Understood | None,
     decision: DecisionMade | None,
     meaning: Meaning,
-) -> list[Segment]:
+) -> Segment:
+    """Return the run as it would be had nothing changed in it."""
     start, asked = started.data, submitted.asked if submitted else None
     assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; _run chose it
-    end_s = stop.at_s if stop else None
     limit_s = asked.time_limit_s if asked else None
-    is_estimated = bool(stop and getattr(stop.data, "estimated", False))
-    if is_estimated and limit_s and end_s is not None:  # the limit may be told after the estimate
-        end_s = min(end_s, started.at_s + limit_s)
-    current = Segment(
+    return Segment(
         workload=start.workload,
         run=start.run,
         from_s=started.at_s,
@@ -288,9 +292,14 @@ def _segments(
         gpus_milli=start.gpus_milli,
         gpu_model=start.gpu_model or (asked.gpu_model if asked else None),
         hosts=tuple(sorted(start.hosts)),
-        estimated=is_estimated,
+        estimated=bool(stop and getattr(stop.data, "estimated", False)),
         capped_s=started.at_s + limit_s if limit_s and end_s is None else None,
     )
+
+
+def _cut(current: Segment, changes: Sequence[Known]) -> list[Segment]:
+    """Return the segments of a run: cut where it changed."""
+    end_s = current.to_s
     pieces: list[Segment] = []
     for change in changes:
         if end_s is not None and change.at_s >= end_s:

@@ -1,7 +1,7 @@
 """What a settlement reads and writes: how far a book is settled, its lots, uses by day, and what is posted."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
@@ -36,6 +36,7 @@ class Settled(NamedTuple):
         today: The day on which the book's clock stands.
         lapses: Accounts and periods with lots that have lapsed before their period's close.
         last_lapse: Account -> the last of those periods.
+        lapsed_since: Those of the lapses that are new since the clock stood where it did before.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Settled(NamedTuple):
     calendar: Calendar
     lapses: frozenset[Touched] = frozenset()
     last_lapse: Mapping[str, str] = {}
+    lapsed_since: frozenset[Touched] = frozenset()
 
     def through(self, account: str, start: str) -> list[str]:
         """Return the periods that an account's arithmetic reaches from one on: up to the last that anything settles.
@@ -59,19 +61,50 @@ class Settled(NamedTuple):
         return found
 
 
-def read(connection: Reader | Writer, book: str, calendar: Calendar, ticked_s: int | None) -> Settled:
-    """Return how far a book is settled."""
+def read(
+    connection: Reader | Writer,
+    book: str,
+    calendar: Calendar,
+    ticked_s: int | None,
+    *,
+    before_s: int | None = None,
+    accounts: Collection[str] | None = None,
+) -> Settled:
+    """Return how far a book is settled.
+
+    Args:
+        connection: A transaction.
+        book: The book.
+        calendar: The organisation's days.
+        ticked_s: Where its clock stands.
+        before_s: Where it stood before; None for nowhere.
+        accounts: Only lapses of these, and of accounts with a new one; all unless given.
+    """
     rows = driver(connection).execute(
         "SELECT period FROM ledger.periods WHERE book = %s AND state = 'closed'", (book,)
     )
     closed = frozenset(period for (period,) in rows)
+    before = dt.date.min if before_s is None else calendar.day_of(before_s)
     today = dt.date.min if ticked_s is None else calendar.day_of(ticked_s)
-    lapsed = driver(connection).execute(
-        "SELECT DISTINCT account, period FROM ledger.lots WHERE book = %s AND expires_on <= %s ORDER BY period",
-        (book, today),
+    rows = driver(connection).execute(
+        """
+        SELECT account, period, max(expires_on) > %(before)s FROM ledger.lots
+        WHERE book = %(book)s AND expires_on <= %(today)s AND (%(accounts)s::text[] IS NULL
+              OR account = ANY(%(accounts)s) OR account IN (
+                  SELECT account FROM ledger.lots
+                  WHERE book = %(book)s AND expires_on > %(before)s AND expires_on <= %(today)s))
+        GROUP BY account, period ORDER BY period
+        """,
+        {
+            "book": book,
+            "before": before,
+            "today": today,
+            "accounts": None if accounts is None else sorted(accounts),
+        },
     )
-    lapses = [Touched(*row) for row in lapsed]
-    return Settled(book, closed, today, calendar, frozenset(lapses), dict(lapses))
+    lapses = {Touched(account, period): is_new for account, period, is_new in rows}
+    new = frozenset(lapse for lapse, is_new in lapses.items() if is_new)
+    return Settled(book, closed, today, calendar, frozenset(lapses), dict(lapses), new)
 
 
 def reach(connection: Reader | Writer, book: str, account: str) -> tuple[str | None, str | None]:

@@ -23,7 +23,7 @@ def due(
     writer: Writer,
     book: str,
     booking: Booking,
-    ticked_s: int | None,
+    ticks: tuple[int | None, int | None],
     facts: Sequence[Journalled],
     postings: Iterable[Posting],
 ) -> list[Posting]:
@@ -33,19 +33,20 @@ def due(
         writer: The transaction, the batch written.
         book: The book, locked.
         booking: Which periods are shut now.
-        ticked_s: Where the book's clock stands.
+        ticks: Where the book's clock stood before the batch, and where it stands.
         facts: What the batch told that is about no workload.
         postings: What it posted.
     """
-    extent = settled.read(writer, book, booking.calendar, ticked_s)
+    before_s, ticked_s = ticks
     closings = [item.fact for item in facts if isinstance(item.fact, closing.PeriodClosed)]
     reopened = {item.fact.period for item in facts if isinstance(item.fact, closing.PeriodReopened)}
-    lapses = extent.lapses
-    if not (extent.closed or lapses or reopened):
+    moved = _touched(postings, booking.calendar)
+    asked = None if closings or reopened else {t.account for t in moved}
+    extent = settled.read(writer, book, booking.calendar, ticked_s, before_s=before_s, accounts=asked)
+    if not (extent.closed or extent.lapses or reopened):
         return []
-    touched = {t for t in _touched(postings, booking.calendar) if t.period in extent.closed or t in lapses}
-    if any(isinstance(item.fact, closing.LedgerTicked) for item in facts):
-        touched |= lapses
+    # What lapsed before was settled then, and is again when something moves it.
+    touched = {t for t in moved if t.period in extent.closed or t in extent.lapses} | extent.lapsed_since
     changed = {fact.period for fact in closings} | reopened
     touched |= settled.accounts_in(writer, extent, changed)
     found: list[Posting] = []

@@ -57,6 +57,8 @@ buckets = sa.Table(
     Column("rung", Text, primary_key=True, comment="gpu_util, gr_engine_active, sm_active or tensor_active"),
     Column("sampled_gpu_ms", BigInteger, nullable=False),
     Column("used_gpu_upms", BigInteger, nullable=False, comment="gpu_ms times parts per million of the rung"),
+    # Serves ticks: when a run was named last.
+    sa.Index("ix_buckets_run", "book", "workload", "run", "bucket_at", postgresql_where=sa.text("run <> ''")),
     schema="telemetry",
 )
 

@@ -116,13 +116,12 @@ def workloads_after(writer: Writer, book: str, at: dt.datetime) -> list[str]:
     return [workload for (workload,) in rows]
 
 
-def workloads_open(writer: Writer, book: str, at: dt.datetime) -> list[str]:
-    """Return the workloads that a tick moves: those with open runs, and those whose hold has expired unused by then."""
+def workloads_lapsed(writer: Writer, book: str, after: dt.datetime | None, at: dt.datetime) -> list[str]:
+    """Return the workloads whose hold has expired unused, after one tick, any for None, and by another."""
     rows = driver(writer).execute(
-        "SELECT workload FROM ledger.segments WHERE book = %(book)s AND until_seq IS NULL AND to_at IS NULL"
-        " UNION SELECT workload FROM ledger.holds"
-        " WHERE book = %(book)s AND until_seq IS NULL AND run IS NULL AND expires_at <= %(at)s",
-        {"book": book, "at": at},
+        "SELECT DISTINCT workload FROM ledger.holds WHERE book = %s AND until_seq IS NULL AND run IS NULL"
+        " AND expires_at > coalesce(%s, '-infinity'::timestamptz) AND expires_at <= %s",
+        (book, after, at),
     )
     return [workload for (workload,) in rows]
 

@@ -231,6 +231,8 @@ hosts = sa.Table(
     Column("to_at", Instant),
     Column("since_seq", BigInteger, nullable=False),
     Column("until_seq", BigInteger),
+    # Where trouble of some devices leaves the others usable, a host has a row for each state.
+    Column("partial_use", sa.Boolean, nullable=False, server_default=sa.text("false")),
     sa.Index("ix_hosts_host", "book", "host"),
     schema="ledger",
     comment="installed GPUs by host and health, as intervals",

@@ -1,4 +1,8 @@
-"""The book's clock: once an hour lost ends are found, the hour's telemetry is sealed, and the clock moves on."""
+"""The book's clock: once an hour lost ends are found, the hour's telemetry is sealed, and the clock moves on.
+
+Credits about which something became known are looked at again. What nothing was learned of is not looked at: a tick
+says up to which row it looked.
+"""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -13,8 +17,11 @@ from gpuledger.ledger import sealing
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.evidence import lost_end_events
+from gpuledger.ledger.incident_review import events as revised
+from gpuledger.ledger.incident_review import review, touched
 from gpuledger.ledger.sealing import HOUR_S, LOOK_BACK_S, SOURCE
 from gpuledger.ledger.store import lock_book
+from gpuledger.ledger.suspects import Looked
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,7 @@ class Ticked:
         cluster: The cluster, which is also the book.
         ticked_s: Where the book's clock stands now, in seconds since the epoch.
         lost_ends: How many runs got an estimated end.
+        revised_credits: Of how many credits something else is concluded.
         sealed_hours: How many hours of telemetry were sealed, first or anew.
         repeated: The clock stood there or later before, and nothing was done.
     """
@@ -32,12 +40,13 @@ class Ticked:
     cluster: str
     ticked_s: int
     lost_ends: int = 0
+    revised_credits: int = 0
     sealed_hours: int = 0
     repeated: bool = False
 
 
 def tick(writer: Writer, cluster: str, at_s: int, *, clock: Clock, calendar: Calendar) -> Ticked:
-    """Move a book's clock to a full hour: estimate lost ends, seal telemetry, then tick, in one batch.
+    """Move a book's clock to a full hour: estimate lost ends, revise credits, seal telemetry, then tick, in one batch.
 
     Args:
         writer: The transaction; it takes the book's lock and keeps it.
@@ -55,15 +64,31 @@ def tick(writer: Writer, cluster: str, at_s: int, *, clock: Clock, calendar: Cal
             hint="name an instant since 1970 that is not in the future, or none for the present",
         )
     at_s -= at_s % HOUR_S
-    last_s = lock_book(writer, cluster).ticked_s
+    head = lock_book(writer, cluster)
+    last_s = head.ticked_s
     if last_s is not None and last_s >= at_s:
         return Ticked(cluster, last_s, repeated=True)
     # Late samples count for a week; before the first tick nothing was looked at yet.
     since_s = 0 if last_s is None else max(0, last_s - LOOK_BACK_S)
-    ends = lost_end_events(writer, cluster, as_of_s=at_s, since_s=since_s)
+    looked = Looked(_looked_seq(writer, cluster), last_s or 0)
+    ends = lost_end_events(writer, cluster, as_of_s=at_s, since_s=since_s, looked=looked)
     seals = _seals(writer, cluster, at_s, since_s)
-    append(writer, cluster, [*ends, *seals, tick_event(cluster, at_s)], clock=clock, calendar=calendar)
-    return Ticked(cluster, at_s, lost_ends=len(ends), sealed_hours=len(seals))
+    revisions = review(writer, cluster, touched(writer, cluster, looked.seq))
+    found = [*ends, *revised(cluster, revisions), *seals]
+    append(
+        writer, cluster, [*found, tick_event(cluster, at_s, head.last_seq)], clock=clock, calendar=calendar
+    )
+    return Ticked(cluster, at_s, len(ends), len(revisions), len(seals))
+
+
+def _looked_seq(writer: Writer, cluster: str) -> int:
+    """Return up to which row the newest tick looked; 0 when none has said so."""
+    row = driver(writer).execute(
+        "SELECT (body->>'after_seq')::bigint FROM ledger.journal WHERE book = %s AND workload IS NULL"
+        " AND type = 'ledger.ticked' AND body->>'after_seq' IS NOT NULL ORDER BY seq DESC LIMIT 1",
+        (cluster,),
+    ).fetchone()  # fmt: skip
+    return row[0] if row else 0
 
 
 def _shown(at_s: int) -> str:
@@ -81,10 +106,10 @@ def _seals(writer: Writer, cluster: str, at_s: int, since_s: int) -> list[Event]
     return [sealing.seal_event(fact, end_s) for end_s, fact in facts if fact is not None]
 
 
-def tick_event(cluster: str, at_s: int) -> Event:
+def tick_event(cluster: str, at_s: int, after_seq: int | None = None) -> Event:
     """Return the tick of a full hour as an event; an hour is ticked once."""
     id_ = f"tick/{cluster}/{iso(instant(at_s))}"
-    return make(id=id_, source=SOURCE, at_s=at_s, data=LedgerTicked(cluster=cluster))[0]
+    return make(id=id_, source=SOURCE, at_s=at_s, data=LedgerTicked(cluster=cluster, after_seq=after_seq))[0]
 
 
 def catch_up(writer: Writer, cluster: str, now_s: int, *, clock: Clock, calendar: Calendar) -> None:

@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 from tests.commands.fixtures import Ledger
 
+from gpuledger.events.envelope import make
+from gpuledger.events.workload import Ended
+
 HEADER = (
     "job_id,cluster,subcluster,user,project,start_time,duration,walltime,state,num_acc,nodes,accelerators,"
     "acc_utilization_avg"
@@ -62,11 +65,35 @@ def test_what_is_found_is_shown_first_then_credited_once(imported: Ledger) -> No
                 "credited": [RUN, BESIDE],
             }
         ],
+        "revised": [],
         "applied": True,
     }
     again = imported("incident", "credit", "--cluster", "alpha", "--to", "2026-03-02")
     assert (again.status, again.out, again.err) == (0, "nothing to credit\n", "")
     imported.checked_digest()
+
+
+def test_a_credit_whose_facts_were_superseded_is_withdrawn(imported: Ledger, tmp_path: Path) -> None:
+    imported.done("incident", "credit", "--cluster", "alpha", "--to", "2026-03-02")
+    fact = Ended(cluster="alpha", workload=RUN.split("/", maxsplit=1)[0], run="1", reason="completed")
+    _, truth = make(id="truth", source="reconcile/sacct", at_s=TEN, data=fact)
+    (tmp_path / "truth.ndjson").write_bytes(truth + b"\n")
+    imported.done("import", "events", tmp_path / "truth.ndjson")
+    order = ("incident", "credit", "--cluster", "alpha", "--to", "2026-03-02")
+    shown = imported(*order, "--dry-run")
+    assert (shown.status, shown.out) == (0, "2 credits not revised\n")
+    assert shown.err.splitlines() == [
+        f"- credit {RUN}  {INCIDENT}: superseded",
+        f"- credit {BESIDE}  {INCIDENT}: superseded",
+    ]
+    done = imported.done(*order)
+    assert done["revised"] == [
+        {"incident": INCIDENT, "run": run, "state": "withdrawn"} for run in (RUN, BESIDE)
+    ]
+    (listed,) = imported.done("incident", "list")["incidents"]
+    assert {(run["state"], run["credited_gpu_ms"]) for run in listed["runs"]} == {("withdrawn", 0)}
+    again = imported(*order)
+    assert (again.status, again.out, again.err) == (0, "nothing to credit\n", "")
 
 
 def test_all_that_happened_up_to_now_is_searched_unless_told_otherwise(imported: Ledger) -> None:

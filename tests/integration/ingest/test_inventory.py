@@ -44,6 +44,19 @@ def test_applied_again_nothing_changes(intake: Intake, tmp_path: Path) -> None:
     assert planned(intake.engine, tmp_path, FILE) == []
 
 
+def test_partial_use_is_said_of_a_cluster_or_a_host_from_a_moment_on(intake: Intake, tmp_path: Path) -> None:
+    apply(intake, planned(intake.engine, tmp_path, FILE), 0, inventory.SOURCE)
+    text = FILE.replace("  alpha:\n", "  alpha:\n    partial_use: true\n").replace(
+        "{name: a2, gpus: 4, model: h100}", "{name: a2, gpus: 4, model: h100, partial_use: false}")  # fmt: skip
+    changes = planned(intake.engine, tmp_path, text, 3600)
+    assert [change.shown for change in changes] == ["~ host     alpha a1  8 x h100 -> 8 x h100, partial use"]
+    apply(intake, changes, 3600, inventory.SOURCE)
+    assert planned(intake.engine, tmp_path, text, 3600) == []
+    assert [change.shown for change in planned(intake.engine, tmp_path, FILE, 7200)] == [
+        "~ host     alpha a1  8 x h100, partial use -> 8 x h100"
+    ]
+
+
 def test_hosts_that_changed_or_are_left_out_and_clusters_that_are_not_named(
     intake: Intake, tmp_path: Path
 ) -> None:

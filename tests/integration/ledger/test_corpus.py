@@ -38,6 +38,7 @@ FILES = {
         "health.observed.v1.ndjson",
         "source.heartbeat.v1.ndjson",
     },
+    "2026-11-30, revisions": {"credit.withdrawn.v1.ndjson", "ledger.restated.v1.ndjson"},
 }
 """When files were frozen -> which. A file stands under one date for ever."""
 
@@ -45,12 +46,14 @@ DIGESTS = {
     "2026-11-29": "307181e048c6b9d1e3f0665032b8c1d28e502c8a15612288f0a48de1b6803a33",
     "2026-11-30": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
     "2026-11-30, health": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
+    "2026-11-30, revisions": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
 }
 """A date -> the state digest of all that was frozen up to then. A new one is added beside the old; none is changed."""
 
 UNTOLD = {
     "telemetry.sampled": "samples stay out of the journal",
     "policy.applied": "each book takes over rate cards itself",
+    "ledger.restated": "it carries what the policy data before it left to be posted, and nothing by itself",
     "ledger.settled": "it carries what a batch before it left to be posted, and nothing by itself",
     "period.closing": "what it fixes is the rows before it, so that it counts by its place and never backwards",
     "period.closed": "it settles what its closing fixed",

@@ -53,6 +53,29 @@ def states(ledger: Ledger) -> list[tuple[str, int, int | None]]:
     return joined
 
 
+def test_where_parts_of_a_host_may_be_used_one_bad_gpu_costs_one_gpu(ledger: Ledger) -> None:
+    """From when on the inventory says so, whatever had been concluded before, and until it says otherwise."""
+    append_and_conclude(ledger, registered(), observed(1, "xid", 79))
+    for hours, partial in ((2, True), (4, False)):
+        changed = host.Registered(**INSTALLED, partial_use=partial)
+        append_and_conclude(ledger, told(START + hours * HOUR, changed))
+    append_and_conclude(ledger, observed(5, "clean"))
+    rows = ledger.rows(
+        "SELECT extract(epoch FROM from_at)::bigint, state, gpus, partial_use FROM ledger.hosts"
+        " WHERE until_seq IS NULL ORDER BY from_at, state"
+    )
+    assert [((at_s - START) // HOUR, *rest) for at_s, *rest in rows] == [
+        (0, "healthy", 8, False),
+        (1, "unhealthy", 8, False),
+        (2, "healthy", 7, True),
+        (2, "unhealthy", 1, True),
+        (4, "unhealthy", 8, False),
+        (5, "healthy", 8, False),
+    ]
+    with reading(ledger.engine) as reader:
+        assert check(reader, Calendar()).ok
+
+
 STORY = (
     registered(),
     observed(1, "xid", 79),

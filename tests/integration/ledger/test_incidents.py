@@ -18,11 +18,10 @@ from tests.integration.ledger.failures import (
 )
 
 from gpuledger.database.engine import reading, writing
-from gpuledger.events import workload
 from gpuledger.events.envelope import Event
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound, Refused
-from gpuledger.ledger.faults import Incident, RunName
+from gpuledger.ledger.faults import RunName
 from gpuledger.ledger.incidents import Credited, propose, reverse
 
 
@@ -37,21 +36,6 @@ def journalled(ledger: Ledger) -> list[tuple[str, str]]:
 
 
 FIRST = [("incident.found", INCIDENT), ("credit.granted", f"{INCIDENT}/w1/r1")]
-
-
-def test_a_broken_host_is_found_with_the_run_that_it_ended(ledger: Ledger) -> None:
-    ledger.append(broken(), *failed(), *failed("w2", reason="completed"))
-    assert found(ledger) == [
-        Incident(
-            cluster=CLUSTER,
-            incident=INCIDENT,
-            host="h1",
-            fault="xid-79",
-            gpu_uuids=None,
-            noticed_s=TEN,
-            runs=(RunName("w1", "r1"),),
-        )
-    ]
 
 
 def test_an_incident_and_its_credits_are_facts_of_the_moment_when_it_was_noticed(ledger: Ledger) -> None:
@@ -75,26 +59,6 @@ def test_the_same_search_again_appends_nothing(ledger: Ledger) -> None:
         assert credited(ledger, from_s, to_s) == Credited((), None)
     assert ledger.value("SELECT count(*) FROM ledger.journal") == rows
     assert ledger.digest() == digest
-
-
-@pytest.mark.parametrize(
-    ("from_s", "to_s", "count"), [(TEN, TEN + 1, 1), (TEN + 1, TO_S, 0), (FROM_S, TEN, 0)]
-)
-def test_a_search_finds_what_was_noticed_in_its_window(
-    ledger: Ledger, from_s: int, to_s: int, count: int
-) -> None:
-    ledger.append(broken(), *failed())
-    assert len(found(ledger, from_s, to_s)) == count
-
-
-def test_a_narrow_window_names_an_incident_as_a_wide_one_does(ledger: Ledger) -> None:
-    """Faults that form a chain across the edges of a window belong together still."""
-    chain = [broken(TEN + n * 500, reason=f"xid-{n}") for n in range(10)]
-    ledger.append(*chain, *failed(to_s=TEN + 4510))
-    (wide,) = found(ledger)
-    assert wide.incident == INCIDENT
-    assert found(ledger, TEN, TEN + 1) == [wide]
-    assert found(ledger, TEN + 4000, TEN + 5000) == []
 
 
 def test_39_a_fault_that_is_told_every_minute_is_one_incident(ledger: Ledger) -> None:
@@ -233,10 +197,3 @@ def test_names_with_slashes_and_of_any_length_are_credited_and_reversed(ledger: 
             clock=ledger.clock, calendar=ledger.calendar,
         )  # fmt: skip
     assert done.runs == (RunName("team/w", "r/1"),)
-
-
-def test_a_late_truth_that_the_run_completed_finds_nothing_more(ledger: Ledger) -> None:
-    ledger.append(broken(), *failed())
-    truth = workload.Ended(cluster=CLUSTER, workload="w1", run="r1", reason="completed")
-    ledger.append(told(TEN + 30, truth, source="reconcile/sacct"))
-    assert found(ledger) == []

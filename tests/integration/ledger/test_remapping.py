@@ -9,6 +9,7 @@ from tests.integration.ledger.books import (
     HOUR,
     NOON,
     Ledger,
+    empty,
     ended,
     granted,
     run_of,
@@ -27,7 +28,7 @@ from gpuledger.ledger.admission import Admission, admit
 from gpuledger.ledger.audit import verify
 from gpuledger.ledger.erasure import erase
 from gpuledger.ledger.mapping import Matched, Rules, Version
-from gpuledger.ledger.policies import bring_up_to_date, in_force, set_mapping
+from gpuledger.ledger.policies import bring_up_to_date, in_force, set_mapping, set_weights
 from gpuledger.ledger.rebuild import check, rebuild, state_digest
 from gpuledger.ledger.remapping import Group, Move, Payer, Unmapped, Use
 from gpuledger.ledger.state import minimum_runtimes, pending
@@ -53,6 +54,47 @@ def set_rules(ledger: Ledger, *rules: MappingRule, at_s: int = 0) -> None:
     for cluster in clusters:
         with writing(ledger.engine) as writer:
             bring_up_to_date(writer, cluster, clock=ledger.clock, calendar=ledger.calendar)
+
+
+def _weigh(ledger: Ledger) -> None:
+    with writing(ledger.engine) as writer:
+        set_weights(writer, {"H100": 2500}, 0, "ada", clock=ledger.clock, calendar=ledger.calendar)
+    with writing(ledger.engine) as writer:
+        bring_up_to_date(writer, CLUSTER, clock=ledger.clock, calendar=ledger.calendar)
+
+
+@pytest.mark.parametrize("policy", ["mapping", "rate card"])
+def test_what_policy_data_restates_is_written_in_rows_of_bounded_length(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    """One transaction, as many rows as it takes, and the same in the end as in one row."""
+    whole = {}
+    for at_once in (100, 2):
+        empty(ledger)
+        monkeypatch.setattr("gpuledger.ledger.append.RESTATED_AT_ONCE", at_once)
+        for n in range(5):
+            ledger.append(*run_of(NOW_S - HOUR, NOW_S, f"w{n}", gpu_model="H100"))
+        _weigh(ledger) if policy == "rate card" else set_rules(ledger, VISION)
+        with reading(ledger.engine) as reader:
+            assert (check(reader, ledger.calendar).differences, verify(reader).ok) == ((), True)
+        whole[at_once] = (ledger.digest(), ledger.net(), ledger.net("gpu_ms_weighted"))
+    assert whole[2] == whole[100]
+    rows = ledger.rows(
+        "SELECT type, event_id, count(DISTINCT p.workload) FROM ledger.journal AS j LEFT JOIN ledger.postings AS p"
+        " USING (book, seq) WHERE book = 'alpha' AND j.source = 'gpuledger/policies' GROUP BY seq, type, event_id"
+        " ORDER BY seq"
+    )
+    assert [(type_, count) for type_, _, count in rows] == [
+        ("policy.applied", 2), ("ledger.restated", 2), ("ledger.restated", 1)
+    ]  # fmt: skip
+    (policy_seq,) = {event_id.split("/")[1] for type_, event_id, _ in rows if type_ == "ledger.restated"}
+    assert [event_id for type_, event_id, _ in rows if type_ == "ledger.restated"] == [
+        f"restated/{policy_seq}/1", f"restated/{policy_seq}/2"
+    ]  # fmt: skip
+    with writing(ledger.engine) as writer:
+        rebuild(writer, ledger.calendar)
+    with reading(ledger.engine) as reader:
+        assert check(reader, ledger.calendar).ok
 
 
 def surveyed(ledger: Ledger, *rules: MappingRule, at_s: int = 0) -> remapping.Survey:

@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 
 from tests.integration.pipelines.rows import Facts, Host, at
 
+WORSE = ("healthy", "maintenance", "draining", "unhealthy")
+
 
 class Oracle:
     """Walks ``[from_s, to_s)`` one second at a time, never past ``now_s``."""
@@ -41,7 +43,7 @@ class Oracle:
                 for index, host in enumerate(s.hosts):
                     whole, odd = divmod(s.gpus_milli, len(s.hosts))
                     held[host] += whole + (index < odd)
-        healthy = sum(self._count_host(h, held[h.name], second, seconds) for h in self.facts.hosts)
+        healthy = sum(self._count_host(h, part, second, seconds) for h, part in self._spread(held, second))
         for account, part in self._parts(second).items():
             self.entitled[hour, account] += part * healthy * seconds
         biggest = self._biggest()
@@ -50,9 +52,20 @@ class Oracle:
             if running and w.minimum_runtime_s > 0 and (biggest is None or w.gpus_milli <= biggest):
                 self.waiting[hour, w.account] += w.gpus_milli * seconds
 
+    def _spread(self, held: dict[str, int], second: int) -> list[tuple[Host, int]]:
+        """Return the parts of each host with what runs hold of them: the good ones first, too much of the worst."""
+        found = []
+        present = [h for h in self.facts.hosts if h.from_s <= second and (h.to_s is None or second < h.to_s)]
+        for name in {h.name for h in present}:
+            own = sorted((h for h in present if h.name == name), key=lambda h: WORSE.index(h.state))
+            left = held[name]
+            for h in own:
+                part = left if h is own[-1] else min(left, h.gpus * 1000)
+                found.append((h, part))
+                left -= part
+        return found
+
     def _count_host(self, h: Host, held: int, second: int, seconds: int) -> int:
-        if not (h.from_s <= second and (h.to_s is None or second < h.to_s)):
-            return 0
         milli, capacity = h.gpus * 1000, self.capacity[second - second % 900]
         capacity["installed"] += milli * seconds
         if h.state == "healthy":

@@ -70,7 +70,10 @@ def hosts(draw: st.DrawFn) -> list[Host]:
         gpus = draw(st.sampled_from([1, 8]))
         for start, end in zip(edges, [*edges[1:], None], strict=True):
             state = draw(st.sampled_from(["healthy", "unhealthy", "maintenance", "draining"]))
-            found.append(Host(name, gpus, state, start, end))
+            bad = draw(st.sampled_from([0, 0, 1, 3])) if gpus > 1 and state != "unhealthy" else 0
+            found.append(Host(name, gpus - bad, state, start, end))
+            if bad:  # where parts of a host may be used, it has a row for each state
+                found.append(Host(name, bad, "unhealthy", start, end))
     return found
 
 

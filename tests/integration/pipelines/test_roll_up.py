@@ -195,6 +195,27 @@ def test_before_the_inventory_begins_capacity_is_missing_too(database: Database)
     assert day["reason"] is not None
 
 
+def test_one_bad_gpu_of_a_host_of_which_parts_may_be_used_costs_one_gpu(database: Database) -> None:
+    facts = Facts(
+        segments=[
+            Segment("c/a", 6000, NOON_S, NOON_S + HOUR_S, hosts=("h1",)),
+            Segment("c/a", 8000, NOON_S + HOUR_S, NOON_S + 2 * HOUR_S, hosts=("h1",)),
+        ],
+        hosts=[Host("h1", 7, "healthy", START_S), Host("h1", 1, "unhealthy", START_S)],
+        accounts=["c/a"],
+    )
+    database.put(facts)
+    database.book(facts, "2024-03")
+    result = roll_up(database.url, DAY, DAY, now_s=LATER_S)
+    assert result.success, why(result)
+    of = {row["hour_at"]: row for row in database.table("layer_metrics_hour")}
+    names = ("installed", "unhealthy", "unhealthy_occupied", "allocated", "free")
+    figures = [[of[at_s][f"{name}_gpu_ms"] // HOUR_S for name in names] for at_s in (NOON_S, NOON_S + HOUR_S)]
+    assert figures == [[8000, 1000, 0, 6000, 1000], [8000, 0, 1000, 8000, 0]]
+    owed = {row["hour_at"]: row["entitlement_gpu_ms"] for row in database.table("owed_hour")}
+    assert owed[NOON_S] == owed[NOON_S + HOUR_S] == 7000 * HOUR_S
+
+
 def test_a_run_on_an_unhealthy_host_is_occupied_and_not_available(database: Database) -> None:
     facts = Facts(
         segments=[Segment("c/a", 3000, NOON_S, NOON_S + HOUR_S, hosts=("h1", "h2"))],

@@ -1,0 +1,1 @@
+DROP INDEX telemetry.ix_buckets_run;

@@ -1,0 +1,1 @@
+ALTER TABLE ledger.hosts ADD COLUMN partial_use BOOLEAN DEFAULT false NOT NULL;

@@ -1,0 +1,1 @@
+ALTER TABLE ledger.hosts DROP COLUMN partial_use;
