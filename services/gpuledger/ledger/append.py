@@ -18,7 +18,7 @@ from gpuledger.events.envelope import ORG_BOOK, Event, journal_json, make
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
-from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.errors import TooLarge
 from gpuledger.ledger import (
     charges,
     handles,
@@ -100,7 +100,18 @@ def append(
 
     Raises:
         Corrupt: When the database refuses what the laws promise.
+        TooLarge: When an amount that follows, or a sum that it becomes a part of, fits no column.
     """
+    try:
+        return _append(writer, book, events, clock, calendar)
+    except (DataError, OverflowError) as error:
+        raise TooLarge(
+            f"an amount of book {book!r} is larger than the ledger can hold: {error}",
+            hint="grant less, or set a smaller weight from the same moment: gpuledger policy-data list",
+        ) from error
+
+
+def _append(writer: Writer, book: str, events: Sequence[Event], clock: Clock, calendar: Calendar) -> Appended:
     result = Appended()
     head = store.lock_book(writer, book)
     keys = user_keys(writer, events)
@@ -181,14 +192,8 @@ class _Batch:
             is_last = number == last.get(getattr(fact, "workload", ""), number)
             self._seal(event, fact, digest, now, is_last=is_last)
         store.make_partitions(self.writer, before, self.rows)
-        try:
-            store.write_rows(self.writer, self.rows, self.postings)
-            store.add_to_balances(self.writer, self.book, (postings for _, postings in self.postings))
-        except (DataError, OverflowError) as error:
-            raise Refused(
-                f"an amount of book {self.book!r} is larger than the ledger can hold: {error}",
-                hint="grant less, or set a smaller weight from the same moment: gpuledger policy-data list",
-            ) from error
+        store.write_rows(self.writer, self.rows, self.postings)
+        store.add_to_balances(self.writer, self.book, (postings for _, postings in self.postings))
         self._write_histories(
             [(s.last_seq, s.known_before, name) for name, s in self.workloads.items() if s.last_seq]
         )
