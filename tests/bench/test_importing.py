@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import psycopg
 import pytest
@@ -23,21 +25,27 @@ from gpuledger.sources.registry import source
 
 pytestmark = pytest.mark.bench
 
-RECORDS = {"short": 12_000, "full": 82_247}
-RATIO_MIN = 0.1
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+RECORDS = {"short": 4_000, "full": 16_400}
+"""Of one turn; in the full form the turns read the whole trace."""
+
+TURNS = 5
+RATIO_MIN = 0.15
 MEMORY_MAX_MIB = 500
 
 
-class _Beginning:
-    """The first records of the Philly trace."""
+class _Part:
+    """Some records of the Philly trace, one part after the other."""
 
     name = "philly"
 
-    def __init__(self, records: int) -> None:
-        self.records = records
+    def __init__(self) -> None:
+        self._records = source("philly").read(DATA / "philly.csv.gz", ImportOptions())
+        self.records = 0
 
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
-        return islice(source("philly").read(path, options), self.records)
+        return islice(self._records, self.records)
 
     def retry(self, raw: bytes, context: object) -> Translated:
         raise AssertionError("nothing is retried here")
@@ -46,15 +54,11 @@ class _Beginning:
         return path.stat().st_size
 
 
-def _import(database_url: str, records: int) -> float:
-    engine = make_engine(database_url)
-    intake = Intake(engine, SystemClock(), Calendar())
+def _import(intake: Intake, part: _Part, records: int) -> float:
+    part.records = records
     began = time.perf_counter()
-    report, _ = run_import(
-        _Beginning(records), DATA / "philly.csv.gz", ImportOptions(), LedgerSink(intake), lambda _: None
-    )
+    report, _ = run_import(part, DATA / "philly.csv.gz", ImportOptions(), LedgerSink(intake), lambda _: None)
     took = time.perf_counter() - began
-    engine.dispose()
     assert report.accepted == records
     return took
 
@@ -65,53 +69,69 @@ PARTITIONS = """
 """
 
 
-def _read(connection: "psycopg.Connection[tuple[object, ...]]", columns: str) -> list[bytes]:
+def _read(connection: Connection, columns: str, after: Mapping[str, int]) -> list[bytes]:
+    """Return the rows that were appended since the books ended as given, as COPY writes them."""
+    ends = " ".join(f"WHEN '{book}' THEN {seq}" for book, seq in after.items())
     with connection.cursor().copy(
-        f"COPY (SELECT {columns} FROM ledger.journal ORDER BY book, seq) TO STDOUT"
+        f"COPY (SELECT {columns} FROM ledger.journal WHERE seq > CASE book {ends or 'WHEN NULL THEN 0'} ELSE 0 END"
+        " ORDER BY book, seq) TO STDOUT"
     ) as copy:
         return [bytes(chunk) for chunk in copy]
 
 
-def _copy(database_url: str) -> tuple[int, float]:
-    """COPY the journal's rows into tables with the same keys, indexes and partitions; the best of three.
+def _make_bare_tables(connection: Connection) -> None:
+    """Make tables with the same keys, indexes and partitions as the journal's.
 
-    The keys of the journal stand in two tables: its identities have one of their own, which every row needs.
+    Its keys stand in two tables: identities have one of their own, which every row needs.
     """
-    best = float("inf")
-    with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
-        rows = _read(connection, "*")
-        identities = _read(connection, "book, event_id, source, digest, seq")
-        partitions = [statement for (statement,) in connection.execute(PARTITIONS)]
-        for _ in range(3):
-            connection.execute(
-                "CREATE TABLE bare_journal (LIKE ledger.journal INCLUDING ALL) PARTITION BY RANGE (recorded_at);"
-                "CREATE TABLE bare_identities (LIKE ledger.identities INCLUDING ALL)"
-            )
-            for statement in partitions:
-                connection.execute(statement)
-            connection.commit()
-            began = time.perf_counter()
-            for table, lines in (("bare_journal", rows), ("bare_identities", identities)):
-                with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
-                    for line in lines:
-                        copy.write(line)
-            connection.commit()
-            best = min(best, time.perf_counter() - began)
-            connection.execute("DROP TABLE bare_journal, bare_identities")
-            connection.commit()
-    return len(rows), best
+    connection.execute(
+        "CREATE TABLE bare_journal (LIKE ledger.journal INCLUDING ALL) PARTITION BY RANGE (recorded_at);"
+        "CREATE TABLE bare_identities (LIKE ledger.identities INCLUDING ALL)"
+    )
+    for (statement,) in connection.execute(PARTITIONS).fetchall():
+        connection.execute(statement)
+    connection.commit()
 
 
-def test_the_file_stream_fills_the_book_at_a_tenth_of_the_speed_of_copy(
+def _copy(connection: Connection, after: Mapping[str, int]) -> tuple[int, float]:
+    """COPY the rows that were appended since; return how many there were, and how long it took."""
+    lines = {
+        "bare_journal": _read(connection, "*", after),
+        "bare_identities": _read(connection, "book, event_id, source, digest, seq", after),
+    }
+    connection.commit()
+    began = time.perf_counter()
+    for table, of in lines.items():
+        with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+            for line in of:
+                copy.write(line)
+    connection.commit()
+    return len(lines["bare_journal"]), time.perf_counter() - began
+
+
+def test_the_file_stream_fills_the_book_at_a_good_part_of_the_speed_of_copy(
     database_url: str, test_form: str
 ) -> None:
+    """Turn by turn, both into tables that grow alike, so that the machine's moods meet both."""
     relax_collector()
-    took = _import(database_url, RECORDS[test_form])
-    rows, copied = _copy(database_url)
-    ratio = copied / took
+    engine = make_engine(database_url)
+    intake, part = Intake(engine, SystemClock(), Calendar()), _Part()
+    rows, imported, copied, ratios = 0, 0.0, 0.0, []
+    with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
+        after: dict[str, int] = {}
+        for turn in range(TURNS):
+            took = _import(intake, part, RECORDS[test_form])
+            if turn == 0:
+                _make_bare_tables(connection)
+            count, bare = _copy(connection, after)
+            after = dict(connection.execute("SELECT book, last_seq FROM ledger.books").fetchall())
+            rows, imported, copied = rows + count, imported + took, copied + bare
+            ratios.append(bare / took)
+    engine.dispose()
+    ratio = median(ratios)
     print(
-        f"\nimport {rows / took:,.0f} journal rows/s with postings, balances and segments;"
-        f" COPY {rows / copied:,.0f} rows/s; ratio {ratio:.3f}, at least {RATIO_MIN} wanted"
+        f"\nimport {rows / imported:,.0f} journal rows/s with postings, balances and segments;"
+        f" COPY {rows / copied:,.0f} rows/s; ratio turn by turn {ratio:.3f}, at least {RATIO_MIN} wanted"
     )
     assert ratio >= RATIO_MIN
 

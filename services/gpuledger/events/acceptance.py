@@ -5,11 +5,13 @@ import datetime as dt
 from gpuledger.events import mapping, telemetry
 from gpuledger.events.budget import PERIODS, Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import ORG_BOOK, Event, decode
-from gpuledger.events.fields import END_OF_TIME_S, PRIORITY_MAX, WORKLOAD_PRIORITY_MAX
+from gpuledger.events.fields import END_OF_TIME_S, GPUS_MAX, PRIORITY_MAX, WORKLOAD_PRIORITY_MAX
+from gpuledger.events.host import HostFact
 from gpuledger.events.own import OWN
 from gpuledger.events.registry import Fact
 from gpuledger.events.telemetry import Sampled
-from gpuledger.events.workload import Submitted
+from gpuledger.events.workload import Resized, Started, Submitted
+from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import BadRecord, Refused
@@ -46,8 +48,26 @@ def understood(value: bytes) -> Event:
         )
     if isinstance(event.data, Sampled):
         telemetry.check(event.data)
+    _check_size(event.data)
     _check_order(event.data)
     return event
+
+
+def _check_size(fact: Fact) -> None:
+    """Refuse what no cluster has: its time would fit no column, at the latest when a tick charges it."""
+    match fact:
+        case HostFact():
+            field, said, most = "gpus", fact.gpus, GPUS_MAX
+        case Submitted() | Started() | Resized():
+            field, said, most = "gpus_milli", fact.gpus_milli, GPUS_MAX * GPU_MILLI
+        case _:
+            return
+    if said > most:
+        raise BadRecord(
+            f"{field}: {said} is more than {most}",
+            code="out-of-bounds",
+            hint="gpus counts devices, gpus_milli thousandths of one",
+        )
 
 
 def _check_order(fact: Fact) -> None:

@@ -81,6 +81,9 @@ PRIORITY_MAX = 10**9
 WORKLOAD_PRIORITY_MAX = 2**53
 """Those of workloads: the largest whole number that every reader of JSON takes as it is."""
 
+GPUS_MAX = 10**6
+"""GPUs of one host or one run: more than any cluster has. Their time fits every column until the end of time."""
+
 _MAGNITUDE = 30
 
 

@@ -106,15 +106,12 @@ _Keep = Callable[[Any], Any]
 
 def apart(fact: T) -> tuple[T, dict[str, Any]]:
     """Return a fact without words that no program gives, and what stood there, by field."""
-    keepers = _keepers(type(fact))
-    if not keepers:
-        return fact, {}
-    said = {name: getattr(fact, name) for name in keepers}
-    kept = {name: keepers[name](value) for name, value in said.items() if value is not None}
-    changed = {name: value for name, value in kept.items() if value != said[name]}
-    if not changed:
-        return fact, {}
-    return msgspec.structs.replace(fact, **changed), {name: said[name] for name in changed}
+    changed, said = {}, {}
+    for name, keep in _keepers(type(fact)).items():
+        value = getattr(fact, name)
+        if value is not None and (kept := keep(value)) != value:
+            changed[name], said[name] = kept, value
+    return (msgspec.structs.replace(fact, **changed), said) if changed else (fact, said)
 
 
 @cache

@@ -18,7 +18,7 @@ from gpuledger.ingest.holding import Holding, group_name
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.relay import relay
 from gpuledger.kernel.clock import instant, seconds
-from gpuledger.kernel.errors import BadRecord, Fenced
+from gpuledger.kernel.errors import BadRecord, Fenced, Refused, TooLarge
 from gpuledger.ledger import queries
 from gpuledger.ledger.sealing import HOUR_S
 from gpuledger.streams.protocol import Broker, Feed, Group, Record
@@ -254,7 +254,25 @@ class Worker:
             self._untold = False
 
     def _book(self, partition: int, records: Sequence[Record]) -> set[str]:
+        """Book records; one whose amounts the ledger cannot hold is put aside, and the others go on."""
         events, letters = self._understand(records)
+        try:
+            return self._write(partition, records, events, letters)
+        except TooLarge as error:
+            if len(records) == 1:
+                letter = _letter(records[0], "amount-too-large", error)
+                return self._write(partition, records, [], [*letters, letter])
+        # It is among these: the half without it is booked as it is.
+        middle = len(records) // 2
+        return self._book(partition, records[:middle]) | self._book(partition, records[middle:])
+
+    def _write(
+        self,
+        partition: int,
+        records: Sequence[Record],
+        events: Sequence[Event],
+        letters: Sequence[DeadLetter],
+    ) -> set[str]:
         claim, newest = self._held.claims[partition], records[-1]
         published_at = None if newest.published_ms is None else instant(newest.published_ms // 1000)
 
@@ -284,16 +302,18 @@ def read(records: Sequence[Record]) -> Understood:
         try:
             events.append(understood(record.value))
         except BadRecord as error:
-            letters.append(
-                DeadLetter(
-                    stream=record.topic,
-                    partition=record.partition,
-                    position=record.position,
-                    place=f"{record.topic}[{record.partition}]@{record.position}",
-                    code=error.code,
-                    reason=error.message,
-                    hint=error.hint,
-                    raw=record.value,
-                )
-            )
+            letters.append(_letter(record, error.code, error))
     return events, letters
+
+
+def _letter(record: Record, code: str, error: Refused) -> DeadLetter:
+    return DeadLetter(
+        stream=record.topic,
+        partition=record.partition,
+        position=record.position,
+        place=f"{record.topic}[{record.partition}]@{record.position}",
+        code=code,
+        reason=error.message,
+        hint=error.hint,
+        raw=record.value,
+    )

@@ -3,6 +3,7 @@
 GpuledgerError
 ├── Refused        the caller's fault: mend the input and call again      (exit 2, HTTP 4xx)
 │   ├── NotFound   the thing named does not exist                         (exit 4, HTTP 404)
+│   ├── TooLarge   an amount is larger than the ledger can hold           (exit 2, HTTP 4xx)
 │   ├── KeyReused  the idempotency key stands for another command           (exit 2, HTTP 409)
 │   └── BadRecord  one record cannot be read; it goes to the dead letters (exit 3 for the whole import)
 ├── Conflict       somebody else was faster: re-read and retry            (exit 75, HTTP 409)
@@ -35,6 +36,10 @@ class Refused(GpuledgerError):  # noqa: N818 - the tree above reads as verdicts,
 
 class NotFound(Refused):
     """The account, workload or file that was named does not exist."""
+
+
+class TooLarge(Refused):
+    """An amount, or a sum that it would become a part of, is larger than the ledger can hold; nothing was written."""
 
 
 class KeyReused(Refused):

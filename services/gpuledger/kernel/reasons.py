@@ -8,6 +8,7 @@ docs/dead-letters.md.
 from collections.abc import Mapping
 
 REASONS: Mapping[str, str] = {
+    "amount-too-large": "An amount that follows, or the sum that it becomes part of, is larger than the ledger holds.",
     "bad-array": "A list of array tasks is written as none is.",
     "bad-csv": "The line is no row of comma-separated values: a quote is open, or a field is too long.",
     "bad-device": "A GPU is named that cannot be one of the job's.",

@@ -6,7 +6,7 @@ up to date - all in the caller's transaction, which touches this book only (law 
 """
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from gpuledger.events.envelope import ORG_BOOK, Event, journal_json, make
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
-from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.errors import TooLarge
 from gpuledger.ledger import (
     charges,
     handles,
@@ -43,6 +43,9 @@ from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.store import BookHead
 
 _TICK = dt.timedelta(microseconds=1)
+
+_ASKING = frozenset({budget.PolicyApplied, closing.LedgerTicked})
+"""Facts that restate workloads of which nothing was told, so that the database is asked for them."""
 
 POLICY_SOURCE = "gpuledger/policies"
 """Says which versions of policy data a cluster's book has taken over."""
@@ -103,7 +106,18 @@ def append(
 
     Raises:
         Corrupt: When the database refuses what the laws promise.
+        TooLarge: When an amount that follows, or a sum that it becomes a part of, fits no column.
     """
+    try:
+        return _append(writer, book, events, clock, calendar)
+    except (DataError, OverflowError) as error:
+        raise TooLarge(
+            f"an amount of book {book!r} is larger than the ledger can hold: {error}",
+            hint="grant less, or set a smaller weight from the same moment: gpuledger policy-data list",
+        ) from error
+
+
+def _append(writer: Writer, book: str, events: Sequence[Event], clock: Clock, calendar: Calendar) -> Appended:
     result = Appended()
     head = store.lock_book(writer, book)
     keys = user_keys(writer, events)
@@ -189,7 +203,6 @@ class _Batch:
         self.ticked_before_s = head.ticked_s
         self.applied = list(applied)
         self.card, self.rules = card(applied), rules(applied, book)
-        self.rows: list[tuple[JournalRow, bytes]] = []
         self.postings: list[tuple[JournalRow, Sequence[Posting]]] = []
         self.workloads: dict[str, _Workload] = {}
         self.others: list[projections.Journalled] = []
@@ -199,23 +212,16 @@ class _Batch:
 
     def run(self, events: Sequence[tuple[Event, Fact, bytes]], now: dt.datetime) -> BookHead:
         """Seal the events and write everything; return the new head."""
-        before = self.head
+        first_at = max(now, self.head.last_recorded_at + _TICK)
+        store.make_partitions(self.writer, self.head, first_at, first_at + _TICK * (len(events) - 1))
         last = {f.workload: n for n, (_, f, _) in enumerate(events) if isinstance(f, workload.WorkloadFact)}
         self._load_workloads(last.keys())
-        for number, (event, fact, digest) in enumerate(events):
-            # The last row that a batch tells of a workload carries what follows: a start whose end is known too
-            # is never charged up to the tick and taken back.
-            is_last = number == last.get(getattr(fact, "workload", ""), number)
-            self._seal(event, fact, digest, now, is_last=is_last)
-        store.make_partitions(self.writer, before, self.rows)
-        try:
-            store.write_rows(self.writer, self.rows, self.postings)
-            store.add_to_balances(self.writer, self.book, (postings for _, postings in self.postings))
-        except (DataError, OverflowError) as error:
-            raise Refused(
-                f"an amount of book {self.book!r} is larger than the ledger can hold: {error}",
-                hint="grant less, or set a smaller weight from the same moment: gpuledger policy-data list",
-            ) from error
+        refs = [store_texts(self.writer, event) for event, _, _ in events]
+        # The database writes rows while later ones are sealed, except where sealing asks it something.
+        rows = self._sealed(events, refs, last, first_at)
+        asks = any(type(fact) in _ASKING for _, fact, _ in events)
+        store.write_rows(self.writer, self.book, list(rows) if asks else rows, self.postings)
+        store.add_to_balances(self.writer, self.book, (postings for _, postings in self.postings))
         self._write_histories(
             [(s.last_seq, s.known_before, name) for name, s in self.workloads.items() if s.last_seq]
         )
@@ -260,28 +266,40 @@ class _Batch:
         for name, key, posted in store.posted_of(self.writer, self.book, before):
             self.workloads[name].posted[key] = posted
 
-    def _seal(self, event: Event, fact: Fact, digest: bytes, now: dt.datetime, *, is_last: bool) -> None:
-        seq = self.head.last_seq + 1
-        row = JournalRow(
-            self.book,
-            seq,
-            max(now, self.head.last_recorded_at + _TICK),
-            instant(event.at_s),
-            event.name,
-            event.source,
-            event.id,
-            digest,
-            getattr(fact, "workload", None),
-            getattr(fact, "run", None),
-            journal_json(fact).decode(),
-            store_texts(self.writer, event),
-        )
-        postings = self._postings(seq, event, fact, digest, is_last=is_last)
-        sealed = row_hash(self.head.head, row, postings)
-        self.rows.append((row, sealed))
-        if postings:
-            self.postings.append((row, postings))
-        self.head = BookHead(self.book, seq, sealed, row.recorded_at, self.head.ticked_s)
+    def _sealed(
+        self,
+        events: Sequence[tuple[Event, Fact, bytes]],
+        refs: Sequence[bytes | None],
+        last: Mapping[str, int],
+        recorded_at: dt.datetime,
+    ) -> Iterator[tuple[JournalRow, bytes]]:
+        """Yield the rows of the events with their seals, and move the head on; collect what they post."""
+        for number, (event, fact, digest) in enumerate(events):
+            seq = self.head.last_seq + 1
+            row = JournalRow(
+                self.book,
+                seq,
+                recorded_at,
+                instant(event.at_s),
+                event.name,
+                event.source,
+                event.id,
+                digest,
+                getattr(fact, "workload", None),
+                getattr(fact, "run", None),
+                journal_json(fact).decode(),
+                refs[number],
+            )
+            # The last row that a batch tells of a workload carries what follows: a start whose end is known too
+            # is never charged up to the tick and taken back.
+            is_last = number == last.get(row.workload or "", number)
+            postings = self._postings(seq, event, fact, digest, is_last=is_last)
+            sealed = row_hash(self.head.head, row, postings)
+            if postings:
+                self.postings.append((row, postings))
+            self.head = BookHead(self.book, seq, sealed, recorded_at, self.head.ticked_s)
+            recorded_at += _TICK
+            yield row, sealed
 
     def _postings(
         self, seq: int, event: Event, fact: Fact, digest: bytes, *, is_last: bool

@@ -164,7 +164,9 @@ def store_texts(writer: Writer, event: Event) -> bytes | None:
     Free text is what stands under keys that the schema does not know, the reason that a person typed, and the words
     that no program gives.
     """
-    texts = event.extra | apart(event.data)[1]
+    _, texts = apart(event.data)
+    if event.extra:
+        texts = event.extra | texts
     if is_order(event.data) and (reason := _typed(event.data)) is not None:
         texts["reason"] = reason
     return put_aside(writer, texts) if texts else None

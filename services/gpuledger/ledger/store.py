@@ -183,16 +183,17 @@ def shut_periods(connection: Reader | Writer, book: str) -> frozenset[str]:
     return frozenset(period for (period,) in rows)
 
 
-def make_partitions(writer: Writer, head: BookHead, rows: Sequence[tuple[JournalRow, bytes]]) -> None:
-    """Have the partitions made that the rows need, when they enter a month that their book has not been in.
+def make_partitions(writer: Writer, head: BookHead, first_at: dt.datetime, last_at: dt.datetime) -> None:
+    """Have the partitions made that rows need, when they enter a month that their book has not been in.
 
     Args:
         writer: The transaction that appends.
         head: The book's head before the rows.
-        rows: Sealed rows, in sequence.
+        first_at: When the first row is recorded.
+        last_at: When the last one is.
     """
     last = _month(head.last_recorded_at) if head.last_seq else None
-    for at in (rows[0][0].recorded_at, rows[-1][0].recorded_at):
+    for at in (first_at, last_at):
         if _month(at) != last:
             driver(writer).execute("SELECT ledger.make_partitions(%s)", (at,))
             last = _month(at)
@@ -205,24 +206,37 @@ def _month(at: dt.datetime) -> tuple[int, int]:
 
 def write_rows(
     writer: Writer,
-    rows: Sequence[tuple[JournalRow, bytes]],
+    book: str,
+    rows: Iterable[tuple[JournalRow, bytes]],
     postings: Sequence[tuple[JournalRow, Sequence[Posting]]],
 ) -> None:
     """Append sealed rows, their identities and their postings.
 
+    Args:
+        writer: The transaction that appends.
+        book: The book.
+        rows: Rows with their seals, in sequence; may be sealed while the first of them are written.
+        postings: Rows with what they post, there once the rows are.
+
     Raises:
         Corrupt: When the database refuses them.
     """
-    identities = ((row.book, row.event_id, row.source, row.digest, row.seq) for row, _ in rows)
+    identities: list[tuple[object, ...]] = []
     legs = (posting_row(row, n, p) for row, of in postings for n, p in enumerate(of, 1))
+
+    def journalled() -> Iterator[tuple[object, ...]]:
+        for row, sealed in rows:
+            identities.append((book, row.event_id, row.source, row.digest, row.seq))
+            yield (*row, sealed)
+
     try:
-        copy_rows(writer, "ledger.journal", JOURNAL_COLUMNS, ((*row, sealed) for row, sealed in rows))
+        copy_rows(writer, "ledger.journal", JOURNAL_COLUMNS, journalled())
         copy_rows(writer, "ledger.identities", IDENTITY_COLUMNS, identities)
         if postings:
             copy_rows(writer, "ledger.postings", POSTING_COLUMNS, legs)
     except IntegrityError as error:
         raise Corrupt(
-            f"the history of {rows[0][0].book} does not take what follows from it: {error}",
+            f"the history of {book} does not take what follows from it: {error}",
             hint="stop writing and run gpuledger audit verify: it names what was changed or taken away",
         ) from error
 

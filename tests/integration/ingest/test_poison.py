@@ -40,6 +40,7 @@ POISON = {
     "no JSON at all": (b"\x00\xff\xfe", "not-an-event"),
     "NUL": (_changed(run="1\0"), "null-character"),
     "huge number": (_changed(gpus_milli=10**30), "bad-field"),
+    "more GPUs than there are": (_changed(gpus_milli=2**53), "out-of-bounds"),
     "huge event": (_changed(comment="x" * EVENT_BYTES_MAX), "event-too-large"),
     "wrong type of a field": (_changed(gpus_milli="eight"), "bad-field"),
     "wrong type of event": (_renamed("workload.eaten"), "unknown-type"),

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import typer
+from tests.integration.ledger.books import registered, started, submitted
 
 from gpuledger.cli.app import app
 from gpuledger.events.acceptance import understood
 from gpuledger.events.budget import Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import make
+from gpuledger.events.fields import GPUS_MAX
 from gpuledger.events.host import Registered
 from gpuledger.events.mapping import MappingRule
 from gpuledger.events.own import OWN
@@ -99,3 +101,20 @@ def test_a_cluster_cannot_be_called_like_the_organisations_book() -> None:
     with pytest.raises(BadRecord, match="no cluster") as refused:
         understood(value)
     assert refused.value.code == "reserved-name"
+
+
+@pytest.mark.parametrize(
+    ("within", "beyond"),
+    [
+        (submitted(gpus_milli=GPUS_MAX * 1000), submitted(gpus_milli=GPUS_MAX * 1000 + 1)),
+        (started(gpus_milli=GPUS_MAX * 1000), started(gpus_milli=2**53)),
+        (registered("h1", GPUS_MAX), registered("h1", GPUS_MAX + 1)),
+    ],
+    ids=["submitted", "started", "host"],
+)
+def test_more_gpus_than_any_cluster_has_are_refused(within: Fact, beyond: Fact) -> None:
+    """Alone they would be booked, and stop the first tick that charges them."""
+    assert understood(told(within)).data == within
+    with pytest.raises(BadRecord, match="is more than 1000000") as refused:
+        understood(told(beyond))
+    assert refused.value.code == "out-of-bounds"
