@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.bench, pytest.mark.durable_broker, pytest.mark.timeout
 
 MINUTES = {"short": 60, "full": 480}
 
-ADDITIVE_MIN = 1.5
-"""Two workers against one, in samples per second of the processor time of each: 2 were no work shared or repeated."""
+ADDITIVE_MIN = 1.3
+"""Two workers against one, in samples per second of the processor time of each; 2 on a machine that has a core for each."""
 
 
 BUCKETS = (

@@ -20,6 +20,9 @@ _NO_SUCH_GROUP = "Dead"
 
 _PAUSE_S = 0.2
 
+_NEWS_MS = 30_000
+"""How often members look whether the topic has other partitions than were shared out; then they share anew."""
+
 _ROUND_S = 5.0
 """How long a member waits at a time for the others, which first book what they have read."""
 
@@ -149,8 +152,11 @@ class KafkaMember(KafkaReader):
                 session_timeout_ms=session_ms,
                 heartbeat_interval_ms=session_ms // _SIGNS_OF_LIFE,
                 partition_assignment_strategy=[RangePartitionAssignor],
+                metadata_max_age_ms=_NEWS_MS,
             )
-            self._consumer.subscribe([self._topic], listener=_Listener(self))
+            with self._connection.talking():
+                self._consumer.subscribe([self._topic], listener=_Listener(self))
+                self._consumer.partitions_for_topic(self._topic)  # who shares them out must know them before
         return self._consumer
 
 
