@@ -24,13 +24,15 @@ def raws(path: Path, content: bytes) -> list[tuple[int, bytes]]:
         (b'[{"a":1},\n{"b":2}]', [(1, b'{"a":1}'), (2, b'{"b":2}')]),
         (b'\n[\n{"a":1}]\n', [(3, b'{"a":1}')]),
         (b"[]", []),
+        (b'x{"a":1}\n{"b":2}\n', [(1, b'x{"a":1}'), (2, b'{"b":2}')]),
+        (b"x\n" * 99 + b'{"b":2}\n', [*((n, b"x") for n in range(1, 100)), (100, b'{"b":2}')]),
     ],
 )
 def test_objects_are_found(tmp_path: Path, content: bytes, expected: list[tuple[int, bytes]]) -> None:
     assert raws(tmp_path / "o", content) == expected
 
 
-@pytest.mark.parametrize("content", [b"a,b\n", b"\n\n", b'"text"', b"3\n"])
+@pytest.mark.parametrize("content", [b"a,b\n", b"\n\n", b'"text"', b"3\n", b"x\n" * 100 + b"{}\n"])
 def test_what_is_no_object_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(Refused):
         raws(tmp_path / "o", content)

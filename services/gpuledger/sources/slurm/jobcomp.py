@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.files import path_text
-from gpuledger.sources.lines import Broken, Line, read_lines
+from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.ndjson import object_lines
 from gpuledger.sources.pieces import PieceSource
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.hosts import hosts_of
@@ -23,11 +22,6 @@ from gpuledger.sources.slurm.reading import JobReader, number_of, read_jobs
 from gpuledger.sources.slurm.shapes import UNREADABLE, Value, bad_shape, limit_of, plain
 from gpuledger.sources.slurm.states import Kind, State, state_of
 from gpuledger.sources.values import LocalTimes, Odd, name
-
-
-def _all(first: Line, lines: Iterator[Line | Broken]) -> Iterator[Line | Broken]:
-    yield first
-    yield from lines
 
 
 class Document(msgspec.Struct, frozen=True, gc=False):
@@ -157,12 +151,4 @@ class Jobcomp(PieceSource):
 
     def read(self, path: Path, options: ImportOptions) -> Iterator[Translated | Fault]:
         """Yield every document of the file; see ``Source.read``."""
-        lines = read_lines(path)
-        first = next((line for line in lines if isinstance(line, Broken) or line.raw.strip()), None)
-        if not isinstance(first, Line) or not first.raw.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
-            raise Refused(
-                f"{path_text(path)}: does not begin with a JSON document on one line",
-                hint="the file holds one document of jobcomp/kafka or jobcomp/elasticsearch on each line",
-            )
-        first = first._replace(raw=first.raw.removeprefix(b"\xef\xbb\xbf"))
-        return read_jobs(path, _all(first, lines), _Documents(options))
+        return read_jobs(path, object_lines(path), _Documents(options))
