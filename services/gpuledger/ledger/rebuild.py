@@ -19,7 +19,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger import applied, handles, orders, projections, queries, replay, settlement, watermarks
-from gpuledger.ledger.append import postings_of
+from gpuledger.ledger.batch import postings_of
 from gpuledger.ledger.charges import Booking, Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.holds import Hold

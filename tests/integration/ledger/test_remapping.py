@@ -71,7 +71,7 @@ def test_what_policy_data_restates_is_written_in_rows_of_bounded_length(
     whole = {}
     for at_once in (100, 2):
         empty(ledger)
-        monkeypatch.setattr("gpuledger.ledger.append.RESTATED_AT_ONCE", at_once)
+        monkeypatch.setattr("gpuledger.ledger.batch.RESTATED_AT_ONCE", at_once)
         for n in range(5):
             ledger.append(*run_of(NOW_S - HOUR, NOW_S, f"w{n}", gpu_model="H100"))
         _weigh(ledger) if policy == "rate card" else set_rules(ledger, VISION)
