@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.durable_broker, pytest.mark.timeout
 MINUTES = {"short": 60, "full": 480}
 
 ADDITIVE_MIN = 1.3
-"""Two workers against one, in samples per second of the processor time of each; 2 on a machine that has a core for each."""
+"""Two workers against one, in samples per second of the processor time of each; 2 where each has a core to itself."""
 
 
 BUCKETS = (
