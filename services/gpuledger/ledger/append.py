@@ -16,6 +16,7 @@ from psycopg import DataError
 from gpuledger.database.engine import Writer
 from gpuledger.events import budget, closing, workload
 from gpuledger.events.envelope import ORG_BOOK, Event, journal_json, make
+from gpuledger.events.heartbeat import Heartbeat
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
@@ -228,7 +229,9 @@ class _Batch:
         handles.write(self.writer, handles.rows((self.book, event.source, fact) for event, fact, _ in events))
         projections.write_hosts(self.writer, self.book, self.others)
         orders.write_orders(self.writer, self.book, self.others, self.calendar)
-        beats = [(row.source, row.effective_at) for row, _ in self.rows if row.type == watermarks.HEARTBEAT]
+        beats = (
+            (event.source, instant(event.at_s)) for event, fact, _ in events if isinstance(fact, Heartbeat)
+        )
         watermarks.advance(self.writer, self.book, beats)
         store.write_head(self.writer, self.head)
         return self.head
