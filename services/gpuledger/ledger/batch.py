@@ -13,6 +13,7 @@ from typing import NamedTuple
 from gpuledger.database.engine import Writer
 from gpuledger.events import budget, closing, workload
 from gpuledger.events.envelope import Event, journal_json, make
+from gpuledger.events.heartbeat import Heartbeat
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
@@ -127,7 +128,7 @@ class Batch:
         handles.write(self.writer, handles.rows((self.book, event.source, fact) for event, fact, _ in events))
         projections.write_hosts(self.writer, self.book, self.others)
         orders.write_orders(self.writer, self.book, self.others, self.calendar)
-        beats = [(e.source, instant(e.at_s)) for e, _, _ in events if e.name == watermarks.HEARTBEAT]
+        beats = [(e.source, instant(e.at_s)) for e, fact, _ in events if isinstance(fact, Heartbeat)]
         watermarks.advance(self.writer, self.book, beats)
         store.write_head(self.writer, self.head)
         return self.head
