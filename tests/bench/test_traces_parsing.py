@@ -33,10 +33,12 @@ RECORDS = {"short": 1_000, "full": 20_000}
 
 LIMITS = {
     # reader: least ratio of understanding, of the whole
-    "csv": (0.02, 0.006),
-    "split": (0.03, 0.015),
-    "json": (0.05, 0.04),
+    "csv": (0.03, 0.012),
+    "split": (0.04, 0.02),
+    "json": (0.05, 0.035),
 }
+MANY_FACTS = {"helios-Earth_gpu_number": (0.008, 0.008), "philly-json-cluster_gpu_util": (0.012, 0.012)}
+"""A row of these is not one job: it is a day of each of two dozen virtual clusters, and eight measured devices."""
 
 OWN = frozenset(
     "acme beaker clustercockpit dlrm events helios openb pai philly philly-json swf".split()  # noqa: SIM905 - a list of words
@@ -110,5 +112,6 @@ def test_a_source_reads_at_its_share_of_the_speed_of_a_bare_read(
     kind, bare = bare_read(seed, content)
     found = speed(count, bare, without_facts(read), read)
     print(f"\n{seed} ({kind}): {found}")
-    assert found.understood >= LIMITS[kind][0]
-    assert found.whole >= LIMITS[kind][1]
+    understood_min, whole_min = MANY_FACTS.get(str(seed), LIMITS[kind])
+    assert found.understood >= understood_min
+    assert found.whole >= whole_min

@@ -7,6 +7,7 @@ carry timestamps, or the person who imports says when (``--at``). Nothing is gue
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from math import isfinite
 from operator import itemgetter
 from pathlib import Path
 
@@ -115,6 +116,10 @@ class _Scrapes(Interpreter):
                 )
             return at_s
         stamps = [float(sample.timestamp) for sample in samples if sample.timestamp is not None]
+        if not all(map(isfinite, stamps)):
+            raise BadRecord(
+                "timestamp: is no number", code="not-a-number", hint="write milliseconds since 1970"
+            )
         if stamps:
             return instant_in_bounds("timestamp", int(max(stamps)), str(max(stamps)))
         if self.options.at_s is None:

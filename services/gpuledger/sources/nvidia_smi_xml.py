@@ -62,7 +62,7 @@ class _Documents(Interpreter):
         gpus = root.findall("gpu")
         devices = [device for gpu in gpus for device in _devices(gpu, oddities)]
         attached = (root.findtext("attached_gpus") or "").strip()
-        if attached.isdigit() and int(attached) != len(gpus):
+        if attached.isdecimal() and (attached.lstrip("0") or "0") != str(len(gpus)):
             message = f"attached_gpus: {attached}, but {len(gpus)} are listed; those are taken"
             oddities.append(("gpu-count-differs", message))
         facts, odd = self._readings.facts(host, at_s, devices)

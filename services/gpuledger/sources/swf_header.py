@@ -18,6 +18,7 @@ from gpuledger.sources.values import LocalTimes, Odd, shown
 _LABEL = re.compile(r";\s*([A-Za-z]+)\s*:\s*(.*?)\s*")
 _UNIT = re.compile(r"processors? (?:are|is|=) (?:an? )?([a-z ]+?)s?\.?", re.IGNORECASE)
 _NAMED = re.compile(r"(-?[0-9]+)\s*[:=,]?\s*(.*)")
+_DIGITS = 15
 _UNKNOWN = "-1"
 _GPU = "gpu"
 
@@ -124,7 +125,7 @@ def _origin(path: Path, labels: Mapping[str, Sequence[str]], options: ImportOpti
     """Return the instant of second 0, or None when the header does not say."""
     unix = next(iter(labels.get("unixstarttime", ())), _UNKNOWN)
     if unix != _UNKNOWN:
-        if not (unix.isascii() and unix.isdigit()):
+        if not (unix.isascii() and unix.isdigit() and len(unix) <= _DIGITS):
             raise Refused(
                 f"{path_text(path)}: UnixStartTime {shown(unix)} is no number of seconds",
                 hint="correct the header; nothing was imported",
@@ -149,7 +150,7 @@ def _origin(path: Path, labels: Mapping[str, Sequence[str]], options: ImportOpti
 
 def _number(labels: Mapping[str, Sequence[str]], label: str) -> int | None:
     value = next(iter(labels.get(label, ())), "")
-    return int(value) if value.isascii() and value.isdigit() else None
+    return int(value) if value.isascii() and value.isdigit() and len(value) <= _DIGITS else None
 
 
 def _numbered(values: Sequence[str]) -> Iterator[tuple[str, str]]:

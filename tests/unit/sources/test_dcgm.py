@@ -157,6 +157,13 @@ def test_a_broken_scrape_is_one_fault_and_the_next_stands_for_itself(
     assert data(good)[0].interval_s == 1
 
 
+@pytest.mark.parametrize("stamp", ["NaN", "+Inf"])
+def test_a_timestamp_that_is_no_number_is_a_fault(tmp_path: Path, stamp: str) -> None:
+    options = ImportOptions(at_s=1_796_040_000)
+    scrape = metric("DCGM_FI_DEV_GPU_UTIL", f"1 {stamp}")
+    assert only(read("dcgm", tmp_path / "s", scrape, options)).code == "not-a-number"
+
+
 def test_a_fault_is_read_again_with_what_it_kept(tmp_path: Path) -> None:
     broken = STAMP + b'DCGM_FI_DEV_GPU_UTIL{UUID="GPU-1"} many\n'
     fault = only(read("dcgm", tmp_path / "s", broken, ImportOptions(host="n3", cluster="west")))

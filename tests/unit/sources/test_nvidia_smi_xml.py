@@ -46,6 +46,13 @@ def test_a_document_is_one_message(tmp_path: Path) -> None:
     assert (gpu.uuid, gpu.gpu_util, gpu.memory_mib, gpu.power_w) == ("GPU-1", 97, 575, Decimal("69.85"))
 
 
+@pytest.mark.parametrize("told", ["2", "²", "9" * 5000, "٢", "01"])
+def test_another_number_of_devices_than_is_listed_is_told(tmp_path: Path, told: str) -> None:
+    said = DOCUMENT.replace(b"<attached_gpus>1<", f"<attached_gpus>{told}<".encode())
+    item = one("nvidia-smi-xml", tmp_path / "d", said, OPTIONS)
+    assert codes(item) == ([] if told in {"01", "²"} else ["gpu-count-differs"])
+
+
 def test_an_old_device_measures_nothing_and_is_not_idle(folder: Path) -> None:
     (gpu,) = gpus(folder / "microsoft-pai/nvidia_smi_outdated_gpu.xml")
     assert (gpu.uuid, gpu.gpu_util) == ("GPU-09cb2925-9d01-5ca4-810b-6cdebe86b71a", None)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
@@ -17,7 +18,7 @@ from gpuledger.sources.slurm.reading import EMPTY
 from gpuledger.sources.slurm.states import Kind, state_of
 from gpuledger.sources.slurm.times import limit_seconds
 from gpuledger.sources.slurm.tres import Gpus
-from gpuledger.sources.values import Odd, name, shown, whole_number
+from gpuledger.sources.values import GPU_LIMIT, Odd, name, shown, whole_number
 
 NUMBERS = ("JOBARRAYID", "JOBID", "JOBID#2")
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -134,9 +135,16 @@ class SqueueReader(TextReader):
             return per_job
         per_node = self._requested("TRES_PER_NODE", fields.get("per_node", ""))
         nodes = fields.get("nodes", "")
-        if per_node is None or not nodes.isdigit():
+        if per_node is None or not nodes.isdecimal():
             return None
-        return per_node._replace(milli=per_node.milli * int(nodes))
+        milli = per_node.milli * whole_number("NODES", nodes)
+        if milli > GPU_LIMIT * GPU_MILLI:
+            raise BadRecord(
+                f"NODES: {shown(nodes)} times {per_node.milli} milli-GPU are more than any job has",
+                code="out-of-bounds",
+                hint="look at the job in Slurm",
+            )
+        return per_node._replace(milli=milli)
 
     def _requested(self, field: str, value: str) -> Gpus | None:
         return self.tres.details(field, [value.replace("gres/", "").replace("gres:", "")]) if value else None

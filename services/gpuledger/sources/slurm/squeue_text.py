@@ -7,6 +7,7 @@ array must be among what is told: the raw number of a task is not the one that a
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,9 @@ _BARE = (
 _OBJECT_KEYS = {"A": "ACCOUNT", "ID": "JOBID", "ARRAY_ID": "ARRAY_TASK_ID", "P": "PARTITION", "R": "NODELIST(REASON)",
                 "U": "USER"}  # fmt: skip
 """Short keys of a well-known exporter that asks for an object per line."""
+
+_LOOKED_AT = 100
+"""A first line that is broken takes no other with it: so many tell the shape of a file."""
 
 _REQUIRED = ("state", "submit", "start")
 
@@ -124,6 +128,10 @@ class Objects(SqueueReader):
         )
 
 
+def _bare(raw: bytes) -> bytes:
+    return raw.removeprefix(BYTE_ORDER_MARK).strip()
+
+
 def _text(value: Any) -> str:  # noqa: ANN401 - what JSON holds
     return "" if value is None else str(value)
 
@@ -134,15 +142,16 @@ def _open(path: Path, options: ImportOptions) -> tuple[list[Line | Broken], Sque
     Raises:
         Refused: When it is none of the shapes, or tells too little of each job.
     """
-    first = next((line.raw for line in read_lines(path) if line.raw.strip()), b"")
-    first = first.removeprefix(BYTE_ORDER_MARK).strip()
-    if first.startswith(b"{"):
-        if not first.endswith(b"}") or first.startswith((b'{"meta"', b'{"jobs"')):
-            raise Refused(
-                f"{path_text(path)} is one JSON document, not an object per line",
-                hint="import it as slurm-squeue-json",
-            )
+    heads = [text for line in islice(read_lines(path), _LOOKED_AT) if (text := _bare(line.raw))]
+    first = heads[0] if heads else b""
+    is_document = first == b"{" or first.startswith((b'{"meta"', b'{"jobs"'))
+    if not is_document and any(text.startswith(b"{") and text.endswith(b"}") for text in heads):
         return list(read_lines(path)), Objects(options)
+    if first.startswith(b"{"):
+        raise Refused(
+            f"{path_text(path)} is one JSON document, not an object per line",
+            hint="import it as slurm-squeue-json",
+        )
     listing = open_listing(path)
     header = columns([column.upper() for column in listing.cells()])
     if listing.delimiter == BAR_AND_HASH and len(header) == len(_BARE) and "STATE" not in header:

@@ -95,6 +95,8 @@ def test_tasks_that_wait_are_told_apart(changes: dict[str, str], tasks: list[str
         ({"TRES_ALLOC": None, "TRES_PER_NODE": "gres/gpu:h100:4"}, 8000, None),
         ({"TRES_ALLOC": None, "TRES_PER_JOB": "gres/gpu:3", "TRES_PER_NODE": "gpu:8"}, 3000, None),
         ({"TRES_ALLOC": None, "TRES_PER_NODE": "gres:gpu:8", "NODES": "1-4"}, None, None),
+        ({"TRES_ALLOC": None, "TRES_PER_NODE": "gres:gpu:8", "NODES": "125000"}, 10**9, None),
+        ({"TRES_ALLOC": None, "TRES_PER_NODE": "gres:gpu:8", "NODES": "²"}, None, None),
         ({"TRES_ALLOC": None, "TRES_PER_NODE": "N/A"}, None, None),
         ({"TRES_PER_NODE": "gres/gpu:0"}, 0, 16000),
         ({"TRES_ALLOC": "cpu=8"}, None, None),
@@ -124,6 +126,9 @@ def test_what_was_asked_for_is_never_taken_for_what_is_held(
         ({"NODELIST": "n[2-1]"}, "bad-hosts"),
         ({"RESTART_COUNT": "-1"}, "out-of-bounds"),
         ({"TRES_ALLOC": "gres/gpu=lots"}, "not-a-number"),
+        ({"TRES_PER_NODE": "gpu:8", "NODES": "125001"}, "out-of-bounds"),
+        ({"TRES_PER_NODE": "gpu:8", "NODES": "9" * 5000}, "not-a-number"),
+        ({"NODELIST": f"n[1-{'9' * 5000}]"}, "bad-hosts"),
     ],
 )
 def test_what_money_depends_on_is_read_or_a_fault(changes: dict[str, str | None], code: str) -> None:

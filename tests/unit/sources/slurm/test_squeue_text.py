@@ -5,6 +5,7 @@ import pytest
 from tests.unit.sources.slurm.live import FIXTURES, codes, events, fault, read, read_text
 
 from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.protocol import Fault, Translated
 from gpuledger.sources.registry import source
 
 SOURCE = "slurm-squeue-text"
@@ -60,6 +61,14 @@ def test_an_object_per_line_needs_the_times_of_a_job() -> None:
 def test_an_object_per_line_is_a_job_when_it_tells_enough(tmp_path: Path) -> None:
     objects = [event.id for event in events(read_text(SOURCE, tmp_path, OBJECT + "\n# a remark\n"))]
     assert objects == [event.id for event in events(read_text(SOURCE, tmp_path, HEADER + RUNNING))]
+
+
+@pytest.mark.parametrize("broken", [OBJECT[:40], "x" + OBJECT, OBJECT[1:]])
+def test_a_first_line_that_is_broken_takes_no_other_with_it(tmp_path: Path, broken: str) -> None:
+    fault, good = read_text(SOURCE, tmp_path, f"{broken}\n{OBJECT}\n")
+    assert isinstance(fault, Fault)
+    assert fault.code == "bad-json"
+    assert isinstance(good, Translated)
 
 
 def test_of_an_array_as_many_tasks_wait_as_may_start(tmp_path: Path) -> None:
