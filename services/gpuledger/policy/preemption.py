@@ -99,7 +99,7 @@ class Preemption:
         candidates = self._candidates(turn, only_own=only_own)
         return self._search(
             turn,
-            (victim for victim in candidates if self._yard.helps(victim.run, gang.gpu_model)),
+            (v for v in candidates if self._yard.helps(v.run, gang.gpus_milli, gang.gpu_model)),
             lambda: self._yard.fit_soon(gang.gpus_milli, gang.gpu_model) is not None,
         )
 

@@ -70,6 +70,10 @@ class Yard:
                 self._occupants[host].append(occupant._replace(gpus_milli=milli))
         self.free_milli = sum(self._free.values())
         self._soon = dict(self._free)
+        self._most = dict(self._size)
+        for run in state.running:
+            for host, milli in () if run.is_preemptible(state.at_s) else self._parts[run.id]:
+                self._most[host] -= milli
         self._promised: Counter[str] = Counter()
         self._bounds: list[Reservation] = []
         self._bound_on: dict[str, Reservation] = {}
@@ -98,10 +102,15 @@ class Yard:
             return SizeClass.ONE_HOST
         return SizeClass.FEW_HOSTS if hosts <= _FEW_HOSTS else SizeClass.MANY_HOSTS
 
-    def helps(self, run: RunningRun, gpu_model: str | None) -> bool:
-        """Say whether a run is on hosts that a gang could use."""
+    def helps(self, run: RunningRun, gpus_milli: int, gpu_model: str | None) -> bool:
+        """Say whether a run is on a host where, with everybody gone who may be, a part of a gang has room."""
         model = self._of(gpu_model)
-        return any(model in (None, self._model[host]) for host, _ in self._parts[run.id])
+        for host, _ in self._parts[run.id]:
+            size_milli = self._size[host]
+            least_milli = gpus_milli if gpus_milli <= size_milli else gpus_milli % size_milli or size_milli
+            if self._most[host] >= least_milli and model in (None, self._model[host]):
+                return True
+        return False
 
     def fit_now(self, gpus_milli: int, gpu_model: str | None, safe_until_s: int) -> Placement | None:
         """Return where a gang may start now, or None.
@@ -150,6 +159,7 @@ class Yard:
         for host, milli in run.placement.items():
             self._free[host] -= milli
             self._soon[host] -= milli
+            self._most[host] -= milli
             self.free_milli -= milli
             self._occupants[host].append(_Occupant(run.id, milli, run.safe_until_s(self._quantum_s)))
             self._change(host)
@@ -167,11 +177,15 @@ class Yard:
     def promise(self, placement: Placement) -> None:
         """Keep GPUs that are free soon for one workload."""
         self._promised.update(placement)
+        for host, milli in placement.items():
+            self._most[host] -= milli
         self._shift(self._usable(placement), -1)
 
     def withdraw(self, placement: Placement) -> None:
         """Keep what was promised no longer."""
         self._promised.subtract(placement)
+        for host, milli in placement.items():
+            self._most[host] += milli
         self._shift(self._usable(placement), 1)
 
     def can_bind(self, reservation: Reservation) -> bool:

@@ -118,12 +118,25 @@ def test_runs_help_whom_their_hosts_could_hold() -> None:
     old = HostState(host="old", gpus_milli=8000, gpu_model="a100", draining=True)
     there, drained = run("a", gpus=1, name="x", hosts={"h0": 1}), run("a", gpus=1, name="y", hosts={"old": 1})
     found = Yard(cluster([], (), [there, drained], on=(*hosts(8), old)), 900)
-    assert (found.helps(there, None), found.helps(there, "h100"), found.helps(there, "a100")) == (
-        True,
+    models = (None, "h100", "a100")
+    assert [found.helps(there, 8000, model) for model in models] == [True, True, False]
+    assert not found.helps(drained, 1000, None)
+
+
+def test_a_run_beside_a_protected_one_helps_only_what_fits_beside_that() -> None:
+    free, safe = run("a", gpus=4, name="x", hosts={"h0": 4}), {"name": "y", "protected_until_s": LATER_S}
+    found = yard(free, run("a", gpus=3, hosts={"h0": 3}, **safe))
+    assert [found.helps(free, gpus * 1000, None) for gpus in (5, 6, 8, 13, 14)] == [
         True,
         False,
-    )
-    assert not found.helps(drained, None)
+        False,
+        True,
+        False,
+    ]
+    found.promise({"h0": 1000})
+    assert (found.helps(free, 5000, None), found.helps(free, 4000, None)) == (False, True)
+    found.withdraw({"h0": 1000})
+    assert found.helps(free, 5000, None)
 
 
 def test_runs_whose_hosts_nobody_said_are_where_they_would_fit_in_the_order_of_their_ids() -> None:
