@@ -72,6 +72,9 @@ class Cycle(Answer):
     supply_gpus: int | str = Field(description="Whole GPUs, or a decimal string.")
     allocations: list[dict[str, Any]]
     decisions: list[dict[str, Any]]
+    reservations: list[dict[str, Any]] = Field(
+        default=[], description="GPUs that are kept for waiting workloads, by host in milli-GPU."
+    )
     as_of: str = AsOf
 
 

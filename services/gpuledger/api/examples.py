@@ -26,7 +26,7 @@ CYCLE = {
         {"account": "philly/ee9e8c", "share_ppm": 120_000, "used_gpu_ms": 21_000 * _HOUR,
          "entitled_gpu_ms": 50_198 * _HOUR, "ratio": "0.4183", "demand_gpus": 320, "issued_gpus": 298},
     ],
-    "decisions": [],
+    "decisions": [], "reservations": [],
     "as_of": _AS_OF,
 }  # fmt: skip
 

@@ -3,15 +3,16 @@
 Everything comes from segments, waits and hosts - from the ledger, never from samples.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.workload import Submitted
+from gpuledger.events.workload import Checkpointed, Submitted
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.ledger import queries, store
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
+from gpuledger.ledger.mapping import Understood
 
 
 class WindowUse(NamedTuple):
@@ -26,7 +27,11 @@ class Running(NamedTuple):
     """A run that occupies GPUs at the instant.
 
     Args:
+        hosts: Where it runs, each once; empty when nobody said.
         protected_until_s: Where the hold of its admission ends; None for a run that nobody admitted.
+        minimum_runtime_s: As its workload asked; None for a workload that nobody submitted.
+        priority: As its workload asked.
+        checkpointed_s: When it last said that its work is saved; None when it never did.
     """
 
     workload: str
@@ -34,9 +39,21 @@ class Running(NamedTuple):
     account: str
     klass: str
     gpus_milli: int
+    hosts: tuple[str, ...]
     started_s: int
     protected_until_s: int | None
     minimum_runtime_s: int | None
+    priority: int
+    checkpointed_s: int | None
+
+
+class Host(NamedTuple):
+    """A host that runs something at the instant: healthy, or being emptied."""
+
+    host: str
+    gpus: int
+    gpu_model: str
+    draining: bool
 
 
 class Pending(NamedTuple):
@@ -126,12 +143,12 @@ def capacity(reader: Reader, cluster: str, start_s: int, end_s: int) -> Capacity
 
 
 def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
-    """Return the runs that occupy GPUs at the instant, with the minimum runtime of their workloads."""
+    """Return the runs that occupy GPUs at the instant, with what their workloads asked for."""
     rows = (
         driver(reader)
         .execute(
             """
-        SELECT workload, run, account, class, gpus_milli,
+        SELECT workload, run, account, class, gpus_milli, hosts,
                -- A run is as old as its first segment: a resize or a change of class does not begin it anew.
                (SELECT extract(epoch FROM min(f.from_at))::bigint FROM ledger.segments AS f
                 WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run AND f.until_seq IS NULL),
@@ -150,24 +167,75 @@ def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
         )
         .fetchall()
     )
-    asked = minimum_runtimes(reader, cluster, sorted({row[0] for row in rows}))
-    return [Running._make((*row, asked.get(row[0]))) for row in rows]
+    workloads = sorted({row[0] for row in rows})
+    known = list(store.facts_of(reader, cluster, workloads))
+    asked = _understood(reader, cluster, known) if known else {}
+    saved = _checkpoints(known, at_s)
+    found = []
+    for workload, run, account, klass, gpus_milli, hosts, started_s, protected_until_s in rows:
+        request = asked.get(workload)
+        found.append(
+            Running(
+                workload,
+                run,
+                account,
+                klass,
+                gpus_milli,
+                tuple(sorted(set(hosts))),
+                started_s,
+                protected_until_s,
+                None if request is None else request.minimum_runtime_s,
+                (request.asked.priority if request else None) or 0,
+                saved.get((workload, run)),
+            )
+        )
+    return found
+
+
+def hosts(reader: Reader, cluster: str, at_s: int) -> list[Host]:
+    """Return the hosts that run something at the instant, sorted by name."""
+    rows = driver(reader).execute(
+        """
+        SELECT host, gpus, gpu_model, state = 'draining' FROM ledger.hosts
+        WHERE book = %(book)s AND until_seq IS NULL AND state IN ('healthy', 'draining')
+          AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
+        ORDER BY host
+        """,
+        {"book": cluster, "at": at_s},
+    )
+    return [Host(*row) for row in rows]
 
 
 def minimum_runtimes(reader: Reader | Writer, cluster: str, workloads: Sequence[str]) -> dict[str, int]:
     """Return the minimum runtime of each workload, as the submission that counts or its mapping rule says."""
-    if not workloads:
-        return {}
+    known = list(store.facts_of(reader, cluster, workloads))
+    asked = _understood(reader, cluster, known) if known else {}
+    return {name: request.minimum_runtime_s for name, request in asked.items()}
+
+
+def _understood(
+    reader: Reader | Writer, cluster: str, facts: Iterable[tuple[str, Known]]
+) -> dict[str, Understood]:
     rules = queries.mapping(reader, cluster)
     submitted: dict[str, list[Known]] = {}
-    for name, known in store.facts_of(reader, cluster, workloads):
+    for name, known in facts:
         if isinstance(known.data, Submitted):
             submitted.setdefault(name, []).append(known)
     return {
-        name: asked.minimum_runtime_s
+        name: asked
         for name, candidates in submitted.items()
         if (asked := rules.understood(candidates)) is not None
     }
+
+
+def _checkpoints(facts: Iterable[tuple[str, Known]], at_s: int) -> dict[tuple[str, str], int]:
+    """Return when each run last saved its work, up to the instant."""
+    saved: dict[tuple[str, str], int] = {}
+    for name, known in facts:
+        if isinstance(known.data, Checkpointed) and known.at_s <= at_s:
+            run = (name, known.data.run)
+            saved[run] = max(known.at_s, saved.get(run, known.at_s))
+    return saved
 
 
 def pending(reader: Reader, cluster: str, at_s: int) -> list[Pending]:

@@ -1,56 +1,50 @@
-"""One cycle of the policy: from the state of a cluster to allocations and decisions.
+"""One cycle of the policy: from the state of a cluster to allocations, decisions and reservations.
 
-A pure function: the same state and configuration give the same cycle, in whatever order accounts, runs
-and workloads are listed. Nothing here preempts, packs hosts or backfills: a head that does not fit holds the
-queue.
+A pure function: the same state and configuration give the same cycle, in whatever order accounts, runs, hosts
+and workloads are listed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TypedDict
 
-from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.policy import explain
-from gpuledger.policy.fair_share import Turn, order_leaves, order_workloads
+from gpuledger.policy.decisions import Action, Decision, Walk
+from gpuledger.policy.fair_share import order_leaves, order_workloads
 from gpuledger.policy.issue import issue
+from gpuledger.policy.placement import HostState
+from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.state import (
     AccountState,
     ClusterState,
     PendingWorkload,
     PolicyConfig,
+    Reservation,
+    ReservationKind,
+    RunId,
     RunningRun,
     WorkClass,
 )
-from gpuledger.policy.tree import Capacity, Node, Tree, build_tree, round_exactly
+from gpuledger.policy.tree import Capacity, Tree, build_tree, round_exactly
+from gpuledger.policy.yard import Yard
 
 __all__ = [
     "AccountState",
     "Action",
     "Allocation",
-    "AllocationJson",
     "ClusterState",
     "Cycle",
-    "CycleJson",
     "Decision",
-    "DecisionJson",
+    "HostState",
     "PendingWorkload",
     "PolicyConfig",
+    "Reservation",
+    "ReservationKind",
+    "RunId",
     "RunningRun",
     "WorkClass",
-    "as_json",
     "run_cycle",
 ]
-
-
-class Action(StrEnum):
-    """What a decision orders."""
-
-    START = "start"
-    WAIT = "wait"
-    PREEMPT = "preempt"
-    """Part of the vocabulary of decisions; this cycle never decides it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,23 +79,6 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What happens to one waiting workload, and why.
-
-    Args:
-        workload: The workload.
-        action: What to do.
-        reason: One plain sentence or two, with names and numbers.
-        numbers: The figures behind the reason, units in their names.
-    """
-
-    workload: str
-    action: Action
-    reason: str
-    numbers: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cycle:
     """The outcome of one cycle.
 
@@ -110,7 +87,9 @@ class Cycle:
         at_s: The instant of the cycle.
         supply_milli: What was there to issue: the healthy capacity.
         allocations: Every account, ordered by path.
-        decisions: Every waiting workload: the queue in its order, then what is outside the queue, by id.
+        decisions: The queue in its order, then the runs that have to leave, by id, then the waiting workloads
+            outside the queue, by id.
+        reservations: What is kept for whom when the cycle is over, by workload; the next cycle is told.
     """
 
     cluster: str
@@ -118,6 +97,7 @@ class Cycle:
     supply_milli: int
     allocations: tuple[Allocation, ...]
     decisions: tuple[Decision, ...]
+    reservations: tuple[Reservation, ...]
 
 
 def run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
@@ -126,20 +106,28 @@ def run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
     Raises:
         Refused: When the state contradicts itself (an account listed twice).
     """
-    queue = [workload for workload in state.pending if _is_startable(workload, state)]
+    yard = Yard(state, config.quantum_s)
+    queue: list[PendingWorkload] = []
+    outside: list[PendingWorkload] = []
+    for workload in state.pending:
+        startable = workload.eligible_at_s <= state.at_s and _is_possible(workload, yard)
+        (queue if startable else outside).append(workload)
     tree = _tree(state, queue, config)
-    turns = order_workloads(tree, queue, config)
+    preemption = Preemption(tree, state, yard, config)
+    walk = Walk(order_workloads(tree, queue, config), state, yard, preemption, config)
+    decided = tuple(walk.decide())
     return Cycle(
         cluster=state.cluster,
         at_s=state.at_s,
         supply_milli=state.healthy_milli,
         allocations=_allocations(tree, state, config),
-        decisions=(*_decide(turns, tree, state), *_outside(state)),
+        decisions=(*decided, *_outside(outside, state, yard)),
+        reservations=walk.reservations(),
     )
 
 
-def _is_startable(workload: PendingWorkload, state: ClusterState) -> bool:
-    return workload.eligible_at_s <= state.at_s and workload.gpus_milli <= state.healthy_milli
+def _is_possible(workload: PendingWorkload, yard: Yard) -> bool:
+    return yard.is_possible(workload.gpus_milli, workload.gpu_model)
 
 
 def _tree(state: ClusterState, queue: Iterable[PendingWorkload], config: PolicyConfig) -> Tree:
@@ -183,141 +171,14 @@ def _allocations(tree: Tree, state: ClusterState, config: PolicyConfig) -> tuple
     )
 
 
-def _decide(turns: Iterable[Turn], tree: Tree, state: ClusterState) -> Iterable[Decision]:
-    """Start in order what fits; from the first that does not fit on, everything waits."""
-    free_milli = state.healthy_milli - sum(run.gpus_milli for run in state.running)
-    head: Turn | None = None
-    for turn in turns:
-        asked_milli = turn.workload.gpus_milli
-        numbers = _numbers(turn, free_milli)
-        if head is not None:
-            missing_milli = head.workload.gpus_milli - free_milli
-            numbers["head_missing_milli"] = missing_milli
-            reason = explain.waits_behind(turn, head, head_missing_milli=missing_milli)
-            yield _decision(turn, Action.WAIT, reason, numbers)
-        elif asked_milli <= free_milli:
-            yield _decision(turn, Action.START, explain.starts(turn, free_milli=free_milli), numbers)
-            free_milli -= asked_milli
-        else:
-            head = turn
-            numbers["reclaimable_milli"] = reclaimable_milli = _reclaimable_milli(tree, state)
-            reason = explain.waits_at_head(turn, free_milli=free_milli, reclaimable_milli=reclaimable_milli)
-            yield _decision(turn, Action.WAIT, reason, numbers)
-
-
-def _outside(state: ClusterState) -> Iterable[Decision]:
-    """Decide for what takes no place in the queue: larger than the cluster, or not yet eligible."""
-    outside = (workload for workload in state.pending if not _is_startable(workload, state))
-    for workload in sorted(outside, key=lambda w: w.workload):
+def _outside(workloads: Iterable[PendingWorkload], state: ClusterState, yard: Yard) -> Iterator[Decision]:
+    """Decide for what takes no place in the queue: what no hosts here can hold, and what is not yet eligible."""
+    for workload in sorted(workloads, key=lambda w: w.workload):
         numbers = {"gpus_milli": workload.gpus_milli}
-        if workload.gpus_milli > state.healthy_milli:
-            numbers["missing_milli"] = workload.gpus_milli - state.healthy_milli
-            reason = explain.waits_for_more_hosts(workload, healthy_milli=state.healthy_milli)
-        else:
+        if _is_possible(workload, yard):
             numbers["eligible_at_s"] = workload.eligible_at_s
             reason = explain.waits_until_eligible(workload, at_s=state.at_s)
+        else:
+            numbers["missing_milli"] = max(workload.gpus_milli - state.healthy_milli, 0)
+            reason = explain.waits_for_other_hosts(workload, healthy_milli=state.healthy_milli)
         yield Decision(workload=workload.workload, action=Action.WAIT, reason=reason, numbers=numbers)
-
-
-def _decision(turn: Turn, action: Action, reason: str, numbers: Mapping[str, int]) -> Decision:
-    return Decision(workload=turn.workload.workload, action=action, reason=reason, numbers=numbers)
-
-
-def _numbers(turn: Turn, free_milli: int) -> dict[str, int]:
-    numbers = {
-        "position": turn.position,
-        "gpus_milli": turn.workload.gpus_milli,
-        "free_milli": free_milli,
-        "missing_milli": max(turn.workload.gpus_milli - free_milli, 0),
-    }
-    leaf = turn.chain[-1]
-    if turn.klass == "allocated" and leaf.entitled:
-        numbers["ratio_ppm"] = explain.ratio_millionths(leaf.used, leaf.entitled) or 0
-    return numbers
-
-
-def _reclaimable_milli(tree: Tree, state: ClusterState) -> int:
-    """Return the GPUs of runs that nothing protects and that are unallocated or of over-served accounts."""
-    return sum(
-        run.gpus_milli
-        for run in state.running
-        if run.is_preemptible(state.at_s)
-        and (run.klass == "unallocated" or _is_over_served(tree.nodes[tree.leaf_path(run.account)]))
-    )
-
-
-def _is_over_served(node: Node) -> bool:
-    return node.used_gpu_ms > node.entitled_with_ahead
-
-
-class AllocationJson(TypedDict):
-    """An allocation as published."""
-
-    account: str
-    share_ppm: int
-    used_gpu_ms: int
-    entitled_gpu_ms: int
-    ratio: str | None
-    demand_gpus: int | str
-    issued_gpus: int | str
-
-
-class DecisionJson(TypedDict):
-    """A decision as published."""
-
-    workload: str
-    action: str
-    reason: str
-    numbers: dict[str, int]
-
-
-class CycleJson(TypedDict):
-    """A cycle as published."""
-
-    cluster: str
-    cycle: str
-    supply_gpus: int | str
-    allocations: list[AllocationJson]
-    decisions: list[DecisionJson]
-
-
-def as_json(cycle: Cycle, *, cycle_id: str | None = None) -> CycleJson:
-    """Return the cycle under its published keys.
-
-    GPUs are integers when whole, else strings with three decimals. A ratio is a string with six decimals,
-    half to even, or None for an account that is entitled to nothing.
-
-    Args:
-        cycle: The cycle.
-        cycle_id: Its name; ``CLUSTER@SECONDS`` unless given.
-    """
-    return {
-        "cluster": cycle.cluster,
-        "cycle": cycle_id or f"{cycle.cluster}@{cycle.at_s}",
-        "supply_gpus": _gpus_json(cycle.supply_milli),
-        "allocations": [
-            {
-                "account": allocation.account,
-                "share_ppm": allocation.share_ppm,
-                "used_gpu_ms": allocation.used_gpu_ms,
-                "entitled_gpu_ms": allocation.entitled_gpu_ms,
-                "ratio": explain.ratio_text(allocation.ratio_num, allocation.ratio_den),
-                "demand_gpus": _gpus_json(allocation.demand_milli),
-                "issued_gpus": _gpus_json(allocation.issued_milli),
-            }
-            for allocation in cycle.allocations
-        ],
-        "decisions": [
-            {
-                "workload": decision.workload,
-                "action": decision.action.value,
-                "reason": decision.reason,
-                "numbers": dict(decision.numbers),
-            }
-            for decision in cycle.decisions
-        ],
-    }
-
-
-def _gpus_json(gpus_milli: int) -> int | str:
-    return explain.gpus_text(gpus_milli) if gpus_milli % GPU_MILLI else gpus_milli // GPU_MILLI

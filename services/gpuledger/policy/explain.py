@@ -1,8 +1,13 @@
 """Reasons in plain sentences, with the names and numbers that decided."""
 
+from typing import assert_never
+
 from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.clock import instant, iso
 from gpuledger.policy.fair_share import Standing, Tier, Turn
-from gpuledger.policy.state import PendingWorkload
+from gpuledger.policy.placement import Placement
+from gpuledger.policy.preemption import Ground, Victim
+from gpuledger.policy.state import PendingWorkload, Reservation, ReservationKind
 
 _DIGITS = 6
 _MILLION = 1_000_000
@@ -42,20 +47,35 @@ def starts(turn: Turn, *, free_milli: int) -> str:
     return f"Starts: account {_named(turn.chain[-1])} is next, and {fit}."
 
 
-def waits_at_head(turn: Turn, *, free_milli: int, reclaimable_milli: int) -> str:
-    """Say what the workload at the head of the queue waits for."""
-    account = _named(turn.chain[-1]) if turn.klass == "allocated" else turn.chain[-1].account
-    asked_milli = turn.workload.gpus_milli
-    reason = (
-        f"Waits at the head of the queue: account {account} is next, but of the {_gpus(asked_milli)} "
-        f"asked for, {_missing(asked_milli - free_milli)}."
+def waits_for_reservation(turn: Turn, kept: Reservation, *, free_milli: int, names_hosts: bool) -> str:
+    """Say which GPUs are kept for a workload, and from when on it may have them."""
+    where = _gpus(turn.workload.gpus_milli) + (f" on {_hosts(kept.placement)}" if names_hosts else "")
+    if kept.kind is ReservationKind.PROMISE:
+        return f"Waits for {where}, promised from {_moment(kept.at_s)} on: the runs there were told to leave."
+    return (
+        f"Waits at the head of its size class: account {_named(turn.chain[-1])} is next, but of the "
+        f"{_gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}. Reserved: {where}, from "
+        f"{_moment(kept.at_s)} on at the latest, when the runs there are past their minimum runtime."
     )
-    if reclaimable_milli:
-        reason += (
-            f" Unallocated runs, and runs past their protection in accounts above their entitlement, "
-            f"hold {_gpus(reclaimable_milli)}."
-        )
-    return reason
+
+
+def waits_at_head(turn: Turn, other: Reservation | None, *, free_milli: int) -> str:
+    """Say what the first of its size class waits for when nothing could be reserved for it."""
+    reason = (
+        f"Waits at the head of its size class: account {_named(turn.chain[-1])} is next, but of the "
+        f"{_gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
+    )
+    if other is None:
+        return f"{reason} What is reserved for others leaves no hosts to reserve."
+    return f"{reason} The reservation of its class is {other.workload}'s until that has started."
+
+
+def waits_beside(turn: Turn, other: Reservation) -> str:
+    """Say that a workload would start but for what is reserved for another."""
+    return (
+        f"Waits at place {turn.position}: its {_gpus(turn.workload.gpus_milli)} would fit, but are reserved for "
+        f"{other.workload} from {_moment(other.at_s)} on, and its minimum runtime would end later."
+    )
 
 
 def waits_behind(turn: Turn, head: Turn, *, head_missing_milli: int) -> str:
@@ -66,13 +86,60 @@ def waits_behind(turn: Turn, head: Turn, *, head_missing_milli: int) -> str:
     )
 
 
-def waits_for_more_hosts(workload: PendingWorkload, *, healthy_milli: int) -> str:
-    """Say that a workload is larger than the cluster."""
-    missing = _missing(workload.gpus_milli - healthy_milli)
+def waits_for_free(turn: Turn, *, free_milli: int) -> str:
+    """Say what unallocated work waits for: it takes what is free, and nobody leaves for it."""
     return (
-        f"Waits outside the queue: account {workload.account} asks for {_gpus(workload.gpus_milli)}, "
-        f"the cluster has {gpus_text(healthy_milli)} healthy, {missing}."
+        f"Waits at place {turn.position} for free GPUs, as unallocated work of account {turn.chain[-1].account}: "
+        f"of the {_gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
     )
+
+
+def leaves(victim: Victim) -> str:
+    """Say for whom a run has to leave, and by which comparison."""
+    asker, run = victim.asker, victim.run
+    if asker is None:
+        return "Leaves its host, which is being emptied: nothing protects the run any more."
+    gang, whose = asker.workload, f"of account {asker.chain[-1].account}"
+    told = f"Leaves for {gang.workload} {whose}, which asks for {_gpus(gang.gpus_milli)}"
+    match victim.ground:
+        case Ground.UNALLOCATED:
+            return f"{told}: unallocated work makes room for funded work."
+        case Ground.RATIO:
+            assert victim.theirs is not None and victim.mine is not None  # noqa: S101, PT018 - of this ground
+            return (
+                f"{told}: {_named(victim.theirs)} is further beyond its entitlement than {_named(victim.mine)}, "
+                f"and the minimum runtime of the run is over."
+            )
+        case Ground.OWN:
+            return f"{told}: of the same account, with priority {gang.priority} over {run.priority}."
+        case Ground.RESERVED:
+            return f"{told}: reserved at the head of the queue, until the minimum runtime of what runs here was over."
+        case Ground.EARLIER | Ground.DRAINING:
+            return f"{told}: an earlier cycle decided it."
+        case _:
+            assert_never(victim.ground)
+
+
+def figures(victim: Victim) -> dict[str, int]:
+    """Return the figures behind a preemption."""
+    numbers: dict[str, int] = {}
+    for name, side in (("ratio_ppm", victim.theirs), ("asker_ratio_ppm", victim.mine)):
+        ratio = None if side is None else ratio_millionths(side.used, side.entitled)
+        if ratio is not None:
+            numbers[name] = ratio
+    if victim.ground is Ground.OWN and victim.asker is not None:
+        numbers |= {"priority": victim.run.priority, "asker_priority": victim.asker.workload.priority}
+    return numbers
+
+
+def waits_for_other_hosts(workload: PendingWorkload, *, healthy_milli: int) -> str:
+    """Say that a workload is larger than the cluster, or that no hosts here can hold it together."""
+    reason = f"Waits outside the queue: account {workload.account} asks for {_gpus(workload.gpus_milli)}"
+    if workload.gpus_milli > healthy_milli:
+        missing = _missing(workload.gpus_milli - healthy_milli)
+        return f"{reason}, the cluster has {gpus_text(healthy_milli)} healthy, {missing}."
+    model = "of one model" if workload.gpu_model is None else f"of model {workload.gpu_model}"
+    return f"{reason}, and no hosts {model} and one size can hold them, however empty."
 
 
 def waits_until_eligible(workload: PendingWorkload, *, at_s: int) -> str:
@@ -110,3 +177,21 @@ def _gpus(gpus_milli: int) -> str:
 
 def _missing(gpus_milli: int) -> str:
     return f"{_gpus(gpus_milli)} {'is' if gpus_milli == GPU_MILLI else 'are'} missing"
+
+
+def _lack(turn: Turn, free_milli: int) -> str:
+    missing_milli = turn.workload.gpus_milli - free_milli
+    if missing_milli > 0:
+        return _missing(missing_milli)
+    return f"the {gpus_text(free_milli)} free are reserved or on hosts that cannot hold them together"
+
+
+def _hosts(placement: Placement) -> str:
+    first, *others = sorted(placement)
+    if not others:
+        return f"host {first}"
+    return f"{len(placement)} hosts ({first} to {others[-1]})"
+
+
+def _moment(at_s: int) -> str:
+    return iso(instant(at_s))

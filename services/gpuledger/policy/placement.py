@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.errors import Refused
 
 Placement = Mapping[str, int]
@@ -24,11 +25,13 @@ class HostState:
         host: Its name.
         gpus_milli: Healthy milli-GPU that are installed in it.
         gpu_model: Their model.
+        draining: Whether it is being emptied: it takes no new run.
     """
 
     host: str
     gpus_milli: int
     gpu_model: str
+    draining: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a host without GPUs."""
@@ -45,7 +48,7 @@ class Room:
     GPUs, a host has less than nothing free, and nothing fits there.
 
     Args:
-        hosts: Each once; draining hosts, which take no new run, are left out.
+        hosts: Each once; draining ones have no room.
         taken: What runs hold.
 
     Raises:
@@ -56,17 +59,22 @@ class Room:
         self._hosts: dict[str, HostState] = {}
         self._free: dict[str, int] = {}
         self._shelves: dict[tuple[str, int], _Shelf] = {}
+        self._shelf: dict[str, _Shelf] = {}
         for host in hosts:
             if host.host in self._hosts:
                 raise Refused(f"host {host.host!r} is listed twice")
-            self._hosts[host.host] = host
-            self._free[host.host] = host.gpus_milli
+            if not host.draining:
+                self._hosts[host.host] = host
+                self._free[host.host] = host.gpus_milli
         for placement in taken:
             for host_name, milli in placement.items():
                 if host_name in self._free:
                     self._free[host_name] -= milli
         for name in sorted(self._hosts):
-            self._shelf(name).put(name, self._free[name])
+            host = self._hosts[name]
+            self._shelf[name] = self._shelves.setdefault((host.gpu_model, host.gpus_milli), _Shelf())
+            self._shelf[name].put(name, self._free[name])
+        self._shelves = dict(sorted(self._shelves.items()))
 
     @property
     def free_milli(self) -> int:
@@ -87,10 +95,23 @@ class Room:
             gpus_milli: What it asks for.
             gpu_model: The model it insists on; None takes any, the first by name that has room.
         """
-        for (model, size), shelf in sorted(self._shelves.items()):
+        for (model, size), shelf in self._shelves.items():
             if gpu_model in (None, model) and (placement := shelf.fit(gpus_milli, size)):
                 return placement
         return None
+
+    def scatter(self, gpus_milli: int) -> Placement:
+        """Return GPUs for what fits nowhere: what is free, host by host, and the rest on the first host again."""
+        placement: dict[str, int] = {}
+        for host in sorted(self._hosts):
+            taken_milli = min(max(self._free[host], 0), gpus_milli)
+            if taken_milli:
+                placement[host] = taken_milli
+                gpus_milli -= taken_milli
+        if gpus_milli and self._hosts:
+            first = min(self._hosts)
+            placement[first] = placement.get(first, 0) + gpus_milli
+        return placement
 
     def take(self, placement: Placement) -> None:
         """Mark GPUs as occupied."""
@@ -114,13 +135,14 @@ class Room:
                     f"host {host!r} of {self._hosts[host].gpus_milli} milli-GPU would have {free_milli} free",
                     hint="only what was taken can be given back, once",
                 )
-            self._shelf(host).drop(host, self._free[host])
-            self._free[host] = free_milli
-            self._shelf(host).put(host, free_milli)
+            self.set_free(host, free_milli)
 
-    def _shelf(self, host: str) -> "_Shelf":
-        state = self._hosts[host]
-        return self._shelves.setdefault((state.gpu_model, state.gpus_milli), _Shelf())
+    def set_free(self, host: str, free_milli: int) -> None:
+        """Say anew how much of a host is free; below 0 where more is claimed than there is."""
+        if free_milli != self._free[host]:
+            self._shelf[host].drop(host, self._free[host])
+            self._free[host] = free_milli
+            self._shelf[host].put(host, free_milli)
 
 
 class _Shelf:
@@ -165,3 +187,20 @@ class _Shelf:
         for amount in self._amounts[bisect_left(self._amounts, milli) :]:
             if not in_whole_gpus or amount // GPU_MILLI * GPU_MILLI >= milli:
                 yield from self._hosts[amount]
+
+
+def split(gpus_milli: int, sizes: Mapping[str, int]) -> Placement:
+    """Say what a run holds on each of its hosts, of which only the total is known.
+
+    Evenly where that fits, else in proportion to the hosts' sizes. Whole GPUs stay whole.
+
+    Args:
+        gpus_milli: What the run holds.
+        sizes: Milli-GPU of each host; 0 where nobody knows.
+    """
+    unit = GPU_MILLI if gpus_milli % GPU_MILLI == 0 else 1
+    names = sorted(sizes)
+    parts = apportion(gpus_milli // unit, [1] * len(names))
+    if any(0 < sizes[name] < part * unit for name, part in zip(names, parts, strict=True)):
+        parts = apportion(gpus_milli // unit, [sizes[name] for name in names])
+    return {name: part * unit for name, part in zip(names, parts, strict=True) if part}

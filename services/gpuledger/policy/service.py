@@ -5,6 +5,8 @@ names the book sequences, the configuration and the input it was computed from.
 """
 
 import hashlib
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -14,24 +16,28 @@ from gpuledger.database.engine import Reader, reading, writing
 from gpuledger.events.budget import AllocationIssued
 from gpuledger.events.envelope import make
 from gpuledger.kernel.accounts import lineage, share_unless_set
+from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger import outbox, queries, state
 from gpuledger.ledger.admission import SLICE_S
 from gpuledger.ledger.append import append
+from gpuledger.ledger.cycles import latest_cycle
 from gpuledger.ledger.landing import land
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.ledger.periods import members
 from gpuledger.policy.cycle import (
     AccountState,
     ClusterState,
+    HostState,
     PendingWorkload,
     PolicyConfig,
     RunningRun,
-    as_json,
     run_cycle,
 )
+from gpuledger.policy.placement import Room, split
+from gpuledger.policy.published import as_json, reservations_of
 from gpuledger.streams.topics import ALLOCATIONS
 
 SOURCE = "gpuledger/policy"
@@ -58,27 +64,35 @@ def read_state(reader: Reader, cluster: str, at_s: int, config: PolicyConfig) ->
             " FILE --from DAY with its GPUs under `clusters:`",
         )
     running = state.running(reader, cluster, at_s)
-    pending = state.pending(reader, cluster, at_s)
+    hosts = tuple(
+        HostState(host=h.host, gpus_milli=h.gpus * GPU_MILLI, gpu_model=h.gpu_model, draining=h.draining)
+        for h in state.hosts(reader, cluster, at_s)
+    )
+    spelling = {host.gpu_model.casefold(): host.gpu_model for host in hosts}
+    pending = tuple(
+        PendingWorkload(
+            workload=p.workload,
+            account=p.account,
+            gpus_milli=p.gpus_milli,
+            submitted_at_s=p.submitted_s,
+            eligible_at_s=p.eligible_s,
+            priority=p.priority,
+            minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
+            gpu_model=p.gpu_model and spelling.get(p.gpu_model.casefold(), p.gpu_model),
+        )
+        for p in state.pending(reader, cluster, at_s)
+    )
+    sizes = {host.host: host.gpus_milli for host in hosts}
     return ClusterState(
         cluster=cluster,
         at_s=at_s,
         healthy_milli=capacity.healthy_milli,
         capacity_window_gpu_ms=capacity.window_gpu_ms,
-        accounts=_accounts(reader, cluster, at_s, start_s, running, pending, capacity.healthy_milli),
-        running=tuple(_running(run, config) for run in running),
-        pending=tuple(
-            PendingWorkload(
-                workload=p.workload,
-                account=p.account,
-                gpus_milli=p.gpus_milli,
-                submitted_at_s=p.submitted_s,
-                eligible_at_s=p.eligible_s,
-                priority=p.priority,
-                minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
-                gpu_model=p.gpu_model,
-            )
-            for p in pending
-        ),
+        accounts=_accounts(reader, cluster, at_s, start_s, running, _placeable(pending, hosts)),
+        running=tuple(_running(run, config, sizes) for run in running),
+        pending=pending,
+        hosts=hosts,
+        reservations=reservations_of(latest_cycle(reader, cluster, at_s=at_s) or {}),
     )
 
 
@@ -132,8 +146,7 @@ def _accounts(
     at_s: int,
     start_s: int,
     running: list[state.Running],
-    pending: list[state.Pending],
-    healthy_milli: int,
+    pending: Iterable[PendingWorkload],
 ) -> tuple[AccountState, ...]:
     paths = members(cluster, queries.account_paths(reader), queries.clusters(reader))
     use = {u.account: u for u in state.window_use(reader, cluster, start_s, at_s)}
@@ -144,8 +157,7 @@ def _accounts(
         if run.klass == "allocated":
             demand[run.account] = demand.get(run.account, 0) + run.gpus_milli
     for workload in pending:
-        # A workload larger than the cluster is no demand (DESIGN section 5): it could never be served.
-        if 0 < workload.gpus_milli <= healthy_milli and workload.minimum_runtime_s > 0:
+        if workload.minimum_runtime_s > 0:
             demand[workload.account] = demand.get(workload.account, 0) + workload.gpus_milli
     nodes = sorted({node for path in {*paths, *use, *held, *demand} for node in lineage(path)})
     return tuple(
@@ -161,7 +173,14 @@ def _accounts(
     )
 
 
-def _running(run: state.Running, config: PolicyConfig) -> RunningRun:
+def _placeable(pending: Iterable[PendingWorkload], hosts: Iterable[HostState]) -> list[PendingWorkload]:
+    """Return what the cluster could hold; larger work, or work for another GPU model, is no demand."""
+    empty = Room(hosts)
+    fits = cache(empty.fit)
+    return [workload for workload in pending if fits(workload.gpus_milli, workload.gpu_model)]
+
+
+def _running(run: state.Running, config: PolicyConfig, sizes: Mapping[str, int]) -> RunningRun:
     asked = DEFAULT_MINIMUM_RUNTIME_S if run.minimum_runtime_s is None else run.minimum_runtime_s
     return RunningRun(
         workload=run.workload,
@@ -173,4 +192,7 @@ def _running(run: state.Running, config: PolicyConfig) -> RunningRun:
         if run.protected_until_s is None
         else run.protected_until_s,
         klass="allocated" if run.klass == "allocated" else "unallocated",
+        placement=split(run.gpus_milli, {host: sizes.get(host, 0) for host in run.hosts}),
+        priority=run.priority,
+        checkpointed_at_s=run.checkpointed_s,
     )

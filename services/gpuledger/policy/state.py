@@ -6,14 +6,18 @@ since 1970-01-01T00:00:00Z.
 
 import dataclasses
 import hashlib
-from dataclasses import dataclass
-from typing import Literal
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, NamedTuple
 
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.errors import Refused
+from gpuledger.policy.placement import HostState, Placement
 
 WorkClass = Literal["allocated", "unallocated"]
 PER_MILLE = 1000
+_MAY_BE_0 = frozenset({"floor_alpha_permille", "hysteresis_permille", "notice_s", "grace_s"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,18 +71,29 @@ class AccountState:
             )
 
 
+class RunId(NamedTuple):
+    """What names a run: runs of two workloads may have the same id."""
+
+    workload: str
+    run: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningRun:
     """A run that occupies GPUs now.
 
     Args:
         workload: The workload it belongs to.
-        run: The run's id.
+        run: The run's id within the workload.
         account: The account that pays.
         gpus_milli: Milli-GPU it occupies.
         started_at_s: When the GPUs were handed over.
         protected_until_s: From this instant on it may be preempted.
         klass: ``allocated`` (charged) or ``unallocated`` (free, always preemptible).
+        placement: What it holds on which host; empty when nobody said.
+        priority: Order inside its account, higher first.
+        checkpointed_at_s: Up to when its work is saved; None without a checkpoint.
+        id: What names the run.
     """
 
     workload: str
@@ -88,15 +103,64 @@ class RunningRun:
     started_at_s: int
     protected_until_s: int
     klass: WorkClass = "allocated"
+    placement: Placement = field(default_factory=dict)
+    priority: int = 0
+    checkpointed_at_s: int | None = None
+    id: RunId = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse a malformed account and negative GPUs."""
+        """Name the run; refuse a malformed account, negative GPUs, and a placement of another size."""
+        object.__setattr__(self, "id", RunId(self.workload, self.run))
         check_path(self.account)
         _refuse_negative(f"run {self.run!r}", gpus_milli=self.gpus_milli)
+        placed_milli = sum(self.placement.values())
+        if self.placement and placed_milli != self.gpus_milli:
+            raise Refused(
+                f"run {self.run!r} of {self.gpus_milli} milli-GPU holds {placed_milli} on its hosts",
+                hint="a placement says where all of it is, or nothing",
+            )
 
     def is_preemptible(self, at_s: int) -> bool:
         """Say whether nothing protects the run at the instant."""
         return self.klass == "unallocated" or self.protected_until_s <= at_s
+
+    def safe_until_s(self, quantum_s: int) -> int:
+        """Return when another account's work may first take its GPUs: past its protection and its quantum."""
+        if self.klass == "unallocated":
+            return self.started_at_s
+        return max(self.protected_until_s, self.started_at_s + quantum_s)
+
+    def lost_gpu_ms(self, at_s: int) -> int:
+        """Return the work that is lost when it ends: since its checkpoint, else since its start."""
+        return self.gpus_milli * max(at_s - max(self.started_at_s, self.checkpointed_at_s or 0), 0)
+
+
+class ReservationKind(StrEnum):
+    """What a reservation rests on."""
+
+    PROMISE = "promise"
+    """Runs were told to leave; as soon as they are gone the workload starts."""
+    BOUND = "bound"
+    """At the instant the runs on these GPUs are past their protection, and leave whatever the ratios."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """GPUs that are kept for a waiting workload, until it starts, is cancelled, or a host is lost.
+
+    Args:
+        workload: For which workload.
+        placement: How much on which host.
+        at_s: From when on, at the latest, it may have them.
+        kind: What that rests on.
+        leaving: The runs that were told to leave for it.
+    """
+
+    workload: str
+    placement: Placement
+    at_s: int
+    kind: ReservationKind
+    leaving: tuple[RunId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +207,10 @@ class ClusterState:
         healthy_milli: Healthy capacity now, in milli-GPU.
         capacity_window_gpu_ms: Healthy capacity integrated over the look-back window.
         accounts: The program tree; absent inner nodes have share 1.
-        running: Runs that occupy GPUs.
+        running: Runs that occupy GPUs, each once.
         pending: Workloads that wait, each once.
+        hosts: Where they run, healthy or draining; without any, the cluster is one host of its healthy size.
+        reservations: Those that the cycle before left, at most one per workload.
     """
 
     cluster: str
@@ -154,19 +220,24 @@ class ClusterState:
     accounts: tuple[AccountState, ...] = ()
     running: tuple[RunningRun, ...] = ()
     pending: tuple[PendingWorkload, ...] = ()
+    hosts: tuple[HostState, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse negative capacity and a workload that is listed twice."""
+        """Refuse negative capacity, and what is listed twice."""
         _refuse_negative(
             f"cluster {self.cluster!r}",
             healthy_milli=self.healthy_milli,
             capacity_window_gpu_ms=self.capacity_window_gpu_ms,
         )
-        seen: set[str] = set()
-        for workload in self.pending:
-            if workload.workload in seen:
-                raise Refused(f"workload {workload.workload!r} is pending twice on {self.cluster!r}")
-            seen.add(workload.workload)
+        for what, names in (
+            ("workload {!r} is pending", [workload.workload for workload in self.pending]),
+            ("workload {!r} has a reservation", [kept.workload for kept in self.reservations]),
+            ("run {!r} is running", ["/".join(run.id) for run in self.running]),
+        ):
+            if len(names) != len(set(names)):
+                twice = next(name for name, times in Counter(names).items() if times > 1)
+                raise Refused(f"{what.format(twice)} twice on {self.cluster!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +252,12 @@ class PolicyConfig:
         issue_kappa_permille: kappa of the issue: an over-served account keeps at least this part of its share
             as weight.
         horizon_s: A deficit is made good over this long.
-        quantum_s: Occupancy that the order expects of a start without a minimum runtime.
+        quantum_s: Every start of funded work is safe from other accounts' work for so long; also the occupancy
+            that the order expects of a start without a minimum runtime.
+        hysteresis_permille: delta of preemption: by how much the ratio of who loses GPUs exceeds the ratio of who
+            gets them.
+        notice_s: Runs that are to leave whatever the ratios are foreseen at least so long.
+        grace_s: From the order to leave until the GPUs are expected back.
     """
 
     window_s: int = 7 * 86_400
@@ -190,26 +266,36 @@ class PolicyConfig:
     issue_kappa_permille: int = 500
     horizon_s: int = 86_400
     quantum_s: int = 900
+    hysteresis_permille: int = 50
+    notice_s: int = 900
+    grace_s: int = 60
 
     def __post_init__(self) -> None:
         """Refuse lengths below one second and parts outside their range.
 
         kappa is above 0: a weight of 0 would leave GPUs idle that an account with a share asks for.
         """
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            bottom = 0 if field.name == "floor_alpha_permille" else 1
-            top = PER_MILLE if field.name.endswith("_permille") else value
+        for setting in dataclasses.fields(self):
+            value = getattr(self, setting.name)
+            bottom = 0 if setting.name in _MAY_BE_0 else 1
+            top = PER_MILLE if setting.name.endswith("_permille") else value
             if not bottom <= value <= top:
                 raise Refused(
-                    f"policy setting {field.name} is {value}",
-                    hint="lengths are at least 1 s, alpha lies in 0..1000 and kappa in 1..1000 per mille",
+                    f"policy setting {setting.name} is {value}",
+                    hint="lengths are at least 1 s (notice and grace may be 0), alpha and delta lie in 0..1000 and"
+                    " kappa in 1..1000 per mille",
                 )
+        if max(self.quantum_s, self.notice_s) > self.protection_cap_s:
+            raise Refused(
+                f"a quantum of {self.quantum_s} s or a notice of {self.notice_s} s exceeds the protection cap of"
+                f" {self.protection_cap_s} s",
+                hint="a gang at the head is to start within cap and grace; neither may be longer than the cap",
+            )
 
     @property
     def version(self) -> str:
         """Digest of every setting: equal settings have equal versions, on any machine."""
-        lines = (f"{field.name}={getattr(self, field.name)}" for field in dataclasses.fields(self))
+        lines = (f"{setting.name}={getattr(self, setting.name)}" for setting in dataclasses.fields(self))
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 

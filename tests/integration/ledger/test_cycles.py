@@ -29,3 +29,11 @@ def test_the_newest_cycle_is_returned_whole(ledger: Ledger) -> None:
 def test_a_cluster_without_a_cycle_has_none(ledger: Ledger) -> None:
     with reading(ledger.engine) as reader:
         assert latest_cycle(reader, CLUSTER) is None
+
+
+def test_the_newest_cycle_up_to_an_instant_knows_nothing_of_later_ones(ledger: Ledger) -> None:
+    ledger.append(told(600, issued("c1", supply_gpus=8)))
+    ledger.append(told(900, issued("c2", supply_gpus=9)))
+    with reading(ledger.engine) as reader:
+        found = [latest_cycle(reader, CLUSTER, at_s=at_s) for at_s in (599, 600, 899, 900)]
+    assert found == [None, {"supply_gpus": 8}, {"supply_gpus": 8}, {"supply_gpus": 9}]

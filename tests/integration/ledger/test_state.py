@@ -15,7 +15,7 @@ from tests.integration.ledger.books import (
 
 from gpuledger.database.engine import reading
 from gpuledger.events import host
-from gpuledger.events.workload import ClassChanged, Preempted, Resized
+from gpuledger.events.workload import Checkpointed, ClassChanged, Preempted, Resized
 from gpuledger.ledger import state
 
 
@@ -50,7 +50,7 @@ def test_running_is_what_occupies_gpus_at_the_instant(ledger: Ledger) -> None:
     with reading(ledger.engine) as reader:
         assert [r.workload for r in state.running(reader, CLUSTER, HOUR - 1)] == ["w1", "w2"]
         assert state.running(reader, CLUSTER, HOUR) == [
-            ("w2", "r1", "org/vision", "allocated", 8000, 0, None, 60)
+            ("w2", "r1", "org/vision", "allocated", 8000, ("h1",), 0, None, 60, 0, None)
         ]
 
 
@@ -75,6 +75,29 @@ def test_the_minimum_runtime_of_a_run_is_that_of_the_submission_that_counts(ledg
     with reading(ledger.engine) as reader:
         (run,) = state.running(reader, CLUSTER, 100)
     assert run.minimum_runtime_s == 3
+
+
+def test_a_run_is_told_of_with_its_hosts_its_priority_and_its_newest_checkpoint(ledger: Ledger) -> None:
+    saved = Checkpointed(cluster=CLUSTER, workload="w1", run="r1")
+    ledger.append(
+        told(0, submitted(priority=7)), told(10, started(hosts=["h2", "h1", "h2"])),
+        told(30, saved), told(20, saved), told(50, saved),
+        told(40, Checkpointed(cluster=CLUSTER, workload="w1", run="r0")),
+    )  # fmt: skip
+    with reading(ledger.engine) as reader:
+        (run,) = state.running(reader, CLUSTER, 45)
+    assert (run.hosts, run.priority, run.checkpointed_s) == (("h1", "h2"), 7, 30)
+
+
+def test_hosts_that_run_something_are_healthy_or_draining(ledger: Ledger) -> None:
+    facts = []
+    for name, health in (("h1", "healthy"), ("h2", "draining"), ("h3", "unhealthy"), ("h4", "maintenance")):
+        said = host.StateChanged(cluster=CLUSTER, host=name, gpus=8, gpu_model="H100", state=health)
+        facts += [told(0, registered(name, 8)), told(HOUR, said)]
+    ledger.append(*facts)
+    with reading(ledger.engine) as reader:
+        assert [h.host for h in state.hosts(reader, CLUSTER, HOUR - 1)] == ["h1", "h2", "h3", "h4"]
+        assert state.hosts(reader, CLUSTER, HOUR) == [("h1", 8, "H100", False), ("h2", 8, "H100", True)]
 
 
 def test_a_run_that_nobody_submitted_has_no_minimum_runtime(ledger: Ledger) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -39,8 +40,10 @@ def submitted(name: str, account: str, at_s: int, gpus: int) -> Event:
     return event(f"{name}/submitted", at_s, fact)
 
 
-def started(name: str, at_s: int, gpus: int) -> Event:
-    fact = workload.Started(cluster="c", workload=name, run="1", attempt=1, gpus_milli=gpus * 1000, hosts=[])
+def started(name: str, at_s: int, gpus: int, *hosts: str) -> Event:
+    fact = workload.Started(
+        cluster="c", workload=name, run="1", attempt=1, gpus_milli=gpus * 1000, hosts=list(hosts)
+    )
     return event(f"{name}/started", at_s, fact)
 
 
@@ -49,8 +52,8 @@ class World:
     engine: sa.Engine
     intake: Intake
 
-    def cycle(self, *, dry_run: bool = False) -> dict[str, object]:
-        return issue_cycle(self.engine, "c", at_s=NOON, clock=CLOCK, calendar=Calendar(), dry_run=dry_run)
+    def cycle(self, at_s: int = NOON, *, dry_run: bool = False) -> dict[str, Any]:
+        return issue_cycle(self.engine, "c", at_s=at_s, clock=CLOCK, calendar=Calendar(), dry_run=dry_run)
 
 
 @pytest.fixture
@@ -75,6 +78,10 @@ def world(database_url: str) -> Iterator[World]:
     engine.dispose()
 
 
+def decided(record: dict[str, Any], action: str) -> list[dict[str, Any]]:
+    return [decision for decision in record["decisions"] if decision["action"] == action]
+
+
 def by_account(record: dict[str, object]) -> dict[str, dict[str, object]]:
     allocations = record["allocations"]
     assert isinstance(allocations, list)
@@ -96,7 +103,7 @@ def test_a_workload_larger_than_the_cluster_is_no_demand(world: World) -> None:
 
 
 def test_what_fits_starts_and_what_does_not_waits_with_a_reason(world: World) -> None:
-    decisions = {d["workload"]: d for d in world.cycle()["decisions"]}  # type: ignore[attr-defined]
+    decisions = {d["workload"]: d for d in world.cycle()["decisions"]}
     assert decisions["w-b4"]["action"] == "start"
     assert decisions["w-b8"]["action"] == "wait"
     assert decisions["w-b8"]["reason"]
@@ -125,6 +132,53 @@ def test_a_dry_run_leaves_no_trace(world: World) -> None:
         assert cycles.latest_cycle(reader, "c") is None
     with writing(world.engine) as writer:
         assert writer.scalar(sa.text("SELECT count(*) FROM ledger.outbox")) == 0
+
+
+def test_reservations_are_recorded_and_the_next_cycle_keeps_them(world: World) -> None:
+    # w-b4 starts now with a minimum runtime of an hour; w-b8 needs what it has, and what w-a has.
+    kept = {
+        "workload": "w-b8", "hosts": {"h1": 8000}, "at": "2027-01-15T09:00:00Z", "kind": "bound", "leaving": [],
+    }  # fmt: skip
+    assert world.cycle()["reservations"] == [kept]
+    world.intake.take([started("w-b4", NOON, 4, "h1")])
+    assert world.cycle(NOON + 60)["reservations"] == [kept]
+    due = world.cycle(NOON + HOUR)
+    leaving = [{"workload": "w-a", "run": "1"}, {"workload": "w-b4", "run": "1"}]
+    promise = {**kept, "at": "2027-01-15T09:01:00Z", "kind": "promise", "leaving": leaving}
+    assert due["reservations"] == [promise]
+    assert [{"workload": d["workload"], "run": d["run"]} for d in decided(due, "preempt")] == leaving
+    assert world.cycle(NOON, dry_run=True)["reservations"] == [kept]
+
+
+def test_a_draining_host_takes_nothing_and_sends_away_what_is_past_its_protection(world: World) -> None:
+    old = host.StateChanged(cluster="c", host="h2", gpus=8, gpu_model="x", state="draining")
+    world.intake.take(
+        [
+            event("h2", NOON - HOUR, host.Registered(cluster="c", host="h2", gpus=8, gpu_model="x")),
+            submitted("w-old", "c/a", NOON - 2 * HOUR, 2), started("w-old", NOON - 2 * HOUR, 2, "h2"),
+            submitted("w-new", "c/a", NOON - HOUR, 2), started("w-new", NOON - 60, 2, "h2"),
+            event("old", NOON - 60, old),
+        ]
+    )  # fmt: skip
+    record = world.cycle()
+    assert record["supply_gpus"] == 10
+    assert [d["workload"] for d in decided(record, "preempt")] == ["w-old"]
+    assert [d["hosts"] for d in decided(record, "start")] == [{"h1": 4000}]
+
+
+def test_a_model_is_the_same_in_any_spelling_and_another_model_is_no_demand(world: World) -> None:
+    for name, model in (("w-X", "X"), ("w-y", "y")):
+        asked = workload.Submitted(
+            cluster="c", workload=name, account="c/z", user="-", gpus_milli=1000, gpu_model=model,
+            minimum_runtime_s=HOUR,
+        )  # fmt: skip
+        world.intake.take([event(f"{name}/submitted", NOON - 60, asked), event("z", 0, ShareSet(
+            account="c/z", share=9, reason="test", by="test"))])  # fmt: skip
+    record = world.cycle()
+    assert by_account(record)["c/z"]["demand_gpus"] == 1
+    assert {d["workload"]: d["action"] for d in record["decisions"] if d["workload"] in ("w-X", "w-y")} == {
+        "w-X": "start", "w-y": "wait",
+    }  # fmt: skip
 
 
 def test_the_same_state_gives_the_same_decisions(world: World) -> None:

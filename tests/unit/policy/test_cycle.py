@@ -1,23 +1,20 @@
 import json
 
 import pytest
-from tests.unit.policy.forests import GPU_HOUR, WEEK_S, account, pending, run
+from tests.unit.policy.forests import AT_S, GPU_HOUR, WEEK_S, account, cluster, hosts, pending, run
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.policy.cycle import (
     AccountState,
     Action,
-    ClusterState,
     Cycle,
+    HostState,
     PendingWorkload,
     PolicyConfig,
     RunningRun,
-    as_json,
     run_cycle,
 )
-
-CONFIG = PolicyConfig()
-AT_S = 1_000_000
+from gpuledger.policy.published import as_json
 
 
 def cycle(
@@ -25,17 +22,9 @@ def cycle(
     queue: list[PendingWorkload] | None = None,
     running: list[RunningRun] | None = None,
     gpus: int = 100,
+    on: tuple[HostState, ...] = (),
 ) -> Cycle:
-    state = ClusterState(
-        cluster="c",
-        at_s=AT_S,
-        healthy_milli=gpus * 1000,
-        capacity_window_gpu_ms=gpus * 1000 * WEEK_S,
-        accounts=tuple(accounts),
-        running=tuple(running or ()),
-        pending=tuple(queue or ()),
-    )
-    return run_cycle(state, CONFIG)
+    return run_cycle(cluster(accounts, queue or (), running or (), gpus=gpus, on=on), PolicyConfig())
 
 
 def test_the_lessons_cycle_issues_budgets_and_publishes_them() -> None:
@@ -83,7 +72,7 @@ def test_entitlements_published_sum_up_the_tree_exactly() -> None:
     assert rows["a/x"] + rows["a/y"] + rows["a/z"] == rows["a"]
 
 
-def test_work_starts_in_fair_order_while_it_fits_and_then_waits_without_backfill() -> None:
+def test_work_starts_in_fair_order_while_it_fits_and_then_waits() -> None:
     result = cycle(
         [account("a", demand=100), account("b", used=500, demand=100)],
         [
@@ -107,8 +96,9 @@ def test_work_starts_in_fair_order_while_it_fits_and_then_waits_without_backfill
     )
     assert third.action is Action.WAIT
     assert third.reason == (
-        "Waits at the head of the queue: account b (ratio 0.057727) is next, but of the 1 GPU asked for, "
-        "1 GPU is missing."
+        "Waits at the head of its size class: account b (ratio 0.057727) is next, but of the 1 GPU asked for, "
+        "1 GPU is missing. Reserved: 1 GPU, from 1970-01-12T14:01:40Z on at the latest, when the runs there are "
+        "past their minimum runtime."
     )
     assert third.numbers == {
         "position": 3,
@@ -116,46 +106,89 @@ def test_work_starts_in_fair_order_while_it_fits_and_then_waits_without_backfill
         "free_milli": 0,
         "missing_milli": 1000,
         "ratio_ppm": 57_727,
-        "reclaimable_milli": 0,
+        "reserved_at_s": AT_S + 900,
     }
     assert last.action is Action.WAIT
     assert last.reason == (
-        "Waits at place 4: b1 of account b is ahead, for which 1 GPU is missing; "
-        "funded work comes before the unallocated work of account a."
+        "Waits at place 4 for free GPUs, as unallocated work of account a: of the 3 GPUs asked for, "
+        "3 GPUs are missing."
     )
 
 
-def test_a_small_workload_behind_a_large_head_waits_and_is_told_who_is_ahead() -> None:
+def test_behind_a_head_of_its_size_waits_what_does_not_fit_and_is_told_who_is_ahead() -> None:
     result = cycle(
         [account("p/x", demand=99), account("q", used=100, demand=9)],
-        [pending("gang", "p/x", gpus=64), pending("debug", "q", gpus=1)],
+        [pending("gang", "p/x", gpus=64), pending("second", "q", gpus=60), pending("debug", "q", gpus=1)],
         [run("p/x", gpus=30), run("q", gpus=30)],
     )
-    assert [decision.action for decision in result.decisions] == [Action.WAIT, Action.WAIT]
-    assert result.decisions[1].reason == (
-        "Waits at place 2: gang of account p/x is ahead, for which 24 GPUs are missing; "
-        "p (ratio 0.000000) comes before q (ratio 0.011364)."
+    gang, debug, second = result.decisions
+    assert [decision.action.value for decision in result.decisions] == ["wait", "start", "wait"]
+    assert second.reason == (
+        "Waits at place 3: gang of account p/x is ahead, for which 24 GPUs are missing; "
+        "p (ratio 0.000000) comes before q (ratio 0.011477)."
     )
-    assert result.decisions[1].numbers["head_missing_milli"] == 24_000
+    assert second.numbers["head_missing_milli"] == gang.numbers["missing_milli"] == 24_000
+    assert debug.workload == "debug"
 
 
-def test_the_head_is_told_which_gpus_nothing_protects() -> None:
+def test_a_head_that_does_not_fit_takes_from_who_exceeds_it_what_nothing_protects() -> None:
     result = cycle(
         [account("a", share=9, demand=100), account("b", used=9999)],
         [pending("w", "a", gpus=50)],
         [
-            run("b", gpus=40),
-            run("b", gpus=20, protected_until_s=AT_S + 1),
-            run("a", gpus=10),
-            run("a", gpus=5, klass="unallocated"),
+            run("b", gpus=40, name="long"),
+            run("b", gpus=20, name="fresh", protected_until_s=AT_S + 1),
+            run("a", gpus=10, name="mine"),
         ],
     )
-    (decision,) = result.decisions
-    assert decision.numbers["reclaimable_milli"] == 45_000
-    assert decision.reason.endswith(
-        "25 GPUs are missing. Unallocated runs, and runs past their protection in accounts above their "
-        "entitlement, hold 45 GPUs."
+    waits, leaves = result.decisions
+    assert (
+        waits.reason
+        == "Waits for 50 GPUs, promised from 1970-01-12T13:47:40Z on: the runs there were told to leave."
     )
+    assert (leaves.action, leaves.workload, leaves.run) == (Action.PREEMPT, "long", "long/1")
+    assert leaves.reason == (
+        "Leaves for w of account a, which asks for 50 GPUs: b (ratio 5.681250) is further beyond its entitlement than "
+        "a (ratio 0.000000), and the minimum runtime of the run is over."
+    )
+    assert leaves.numbers == {
+        "gpus_milli": 40_000,
+        "lost_gpu_ms": 40_000 * AT_S,
+        "ratio_ppm": 5_681_250,
+        "asker_ratio_ppm": 0,
+    }
+    (promise,) = result.reservations
+    assert (promise.workload, promise.kind.value, promise.at_s) == ("w", "promise", AT_S + 60)
+    assert promise.leaving == (("long", "long/1"),)
+
+
+def test_what_no_hosts_can_hold_together_takes_no_place_in_the_queue() -> None:
+    result = cycle(
+        [account("a")],
+        [pending("w12", "a", gpus=12), pending("wrong", "a", gpu_model="b300"), pending("w8", "a", gpus=8)],
+        on=hosts(8, 4),
+    )
+    starts, wide, wrong = result.decisions
+    assert (starts.workload, starts.placement) == ("w8", {"h0": 8000})
+    assert wide.reason == (
+        "Waits outside the queue: account a asks for 12 GPUs, and no hosts of one model and one size can hold them, "
+        "however empty."
+    )
+    assert wide.numbers == {"gpus_milli": 12_000, "missing_milli": 0}
+    assert "of model b300" in wrong.reason
+
+
+def test_reservations_are_a_part_of_the_cycle_and_nothing_starts_on_a_draining_host() -> None:
+    leaving = HostState(host="old", gpus_milli=8000, gpu_model="h100", draining=True)
+    result = cycle(
+        [account("a")],
+        [pending("w", "a", gpus=8)],
+        [run("a", gpus=2, name="short", hosts={"h0": 2}, protected_until_s=AT_S + 5000)],
+        on=(*hosts(8), leaving),
+    )
+    (kept,) = result.reservations
+    assert (kept.workload, kept.kind.value, kept.at_s) == ("w", "bound", AT_S + 5000)
+    assert kept.placement == {"h0": 8000}
 
 
 def test_more_running_than_healthy_is_not_clamped() -> None:
@@ -207,22 +240,3 @@ def test_a_pending_workload_listed_twice_is_refused() -> None:
 
 def test_a_cycle_may_be_named() -> None:
     assert as_json(cycle([]), cycle_id="c-17")["cycle"] == "c-17"
-
-
-def test_equal_settings_have_equal_versions() -> None:
-    assert PolicyConfig().version == PolicyConfig(quantum_s=900).version
-    assert PolicyConfig().version != PolicyConfig(quantum_s=901).version
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"window_s": 0},
-        {"floor_alpha_permille": 1001},
-        {"issue_kappa_permille": 0},
-        {"floor_alpha_permille": -1},
-    ],
-)
-def test_settings_outside_their_range_are_refused(setting: dict[str, int]) -> None:
-    with pytest.raises(Refused, match=next(iter(setting))):
-        PolicyConfig(**setting)

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuledger.kernel.errors import Refused
-from gpuledger.policy.placement import HostState, Room
+from gpuledger.policy.placement import HostState, Room, split
 
 
 def room(*taken: int, gpus: int = 8, model: str = "h100") -> Room:
@@ -79,3 +79,49 @@ def test_hosts_without_gpus_and_hosts_that_stand_twice() -> None:
         Room([one, one])
     with pytest.raises(Refused, match="has 0 milli-GPU"):
         HostState(host="h0", gpus_milli=0, gpu_model="h100")
+
+
+def test_a_draining_host_has_no_room() -> None:
+    old = HostState(host="old", gpus_milli=8000, gpu_model="h100", draining=True)
+    new = HostState(host="new", gpus_milli=4000, gpu_model="h100")
+    emptied = Room([old, new], [{"old": 4000, "new": 1000}])
+    assert (emptied.free_milli, emptied.fit(4000), emptied.fit(3000)) == (3000, None, {"new": 3000})
+
+
+def test_what_is_free_may_be_said_anew() -> None:
+    changed = room(0, 0)
+    changed.set_free("h0", 3000)
+    changed.set_free("h1", -1000)
+    assert (changed.fit(3000), changed.fit(4000), changed.free_milli) == ({"h0": 3000}, None, 3000)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "placed"),
+    [(3, {"h0": 2, "h1": 1}), (4, {"h0": 2, "h1": 2}), (9, {"h0": 7, "h1": 2}), (0, {})],
+)
+def test_what_fits_nowhere_is_scattered_and_the_rest_claims_the_first_host_twice(
+    gpus: int, placed: dict[str, int]
+) -> None:
+    expected = {host: count * 1000 for host, count in placed.items()}
+    assert room(6, 6).scatter(gpus * 1000) == expected
+    assert Room([]).scatter(gpus * 1000) == {}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "sizes", "placed"),
+    [
+        (16, {"a": 8, "b": 8}, {"a": 8, "b": 8}),
+        (12, {"a": 8, "b": 8}, {"a": 6, "b": 6}),
+        (16, {"a": 8, "b": 8, "c": 8}, {"a": 6, "b": 5, "c": 5}),
+        (12, {"a": 8, "b": 4}, {"a": 8, "b": 4}),
+        (6, {"a": 8, "b": 0}, {"a": 3, "b": 3}),
+        (1, {"a": 8, "b": 8}, {"a": 1}),
+        (0.5, {"a": 8, "b": 8}, {"a": 0.25, "b": 0.25}),
+        (3, {}, {}),
+    ],
+)
+def test_a_run_of_which_the_total_is_known_is_split_over_its_hosts(
+    gpus: float, sizes: dict[str, int], placed: dict[str, float]
+) -> None:
+    expected = {host: round(count * 1000) for host, count in placed.items()}
+    assert split(round(gpus * 1000), {host: size * 1000 for host, size in sizes.items()}) == expected

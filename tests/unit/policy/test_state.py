@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from gpuledger.kernel.errors import Refused
-from gpuledger.policy.state import AccountState, ClusterState, PendingWorkload, PolicyConfig, RunningRun
+from gpuledger.policy.state import (
+    AccountState,
+    ClusterState,
+    PendingWorkload,
+    PolicyConfig,
+    Reservation,
+    ReservationKind,
+    RunningRun,
+)
 
 
 def run(**changes: Any) -> RunningRun:  # noqa: ANN401 - any field
@@ -91,6 +99,10 @@ def test_negative_capacity_is_refused(healthy: int, window: int) -> None:
         ("floor_alpha_permille", 1001),
         ("issue_kappa_permille", 0),
         ("issue_kappa_permille", 1001),
+        ("hysteresis_permille", -1),
+        ("hysteresis_permille", 1001),
+        ("notice_s", -1),
+        ("grace_s", -1),
     ],
 )
 def test_a_setting_outside_its_range_is_refused_by_name(name: str, value: int) -> None:
@@ -100,13 +112,63 @@ def test_a_setting_outside_its_range_is_refused_by_name(name: str, value: int) -
 
 
 def test_the_ends_of_the_ranges_are_taken() -> None:
-    config = PolicyConfig(floor_alpha_permille=0, issue_kappa_permille=1)
-    assert (config.floor_alpha_permille, config.issue_kappa_permille) == (0, 1)
+    config = PolicyConfig(
+        floor_alpha_permille=0, issue_kappa_permille=1, hysteresis_permille=0, notice_s=0, grace_s=0
+    )
+    assert (config.floor_alpha_permille, config.issue_kappa_permille, config.grace_s) == (0, 1, 0)
     assert PolicyConfig(floor_alpha_permille=1000, issue_kappa_permille=1000).issue_kappa_permille == 1000
 
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(PolicyConfig)])
 def test_every_setting_is_part_of_the_version(field: str) -> None:
-    changed = dataclasses.replace(PolicyConfig(), **{field: 7})
+    change: dict[str, int] = {field: getattr(PolicyConfig(), field) + 1}
+    changed = dataclasses.replace(PolicyConfig(), **change)
     assert changed.version != PolicyConfig().version
-    assert changed.version == dataclasses.replace(PolicyConfig(), **{field: 7}).version
+    assert changed.version == dataclasses.replace(PolicyConfig(), **change).version
+
+
+@pytest.mark.parametrize("name", ["quantum_s", "notice_s"])
+def test_neither_quantum_nor_notice_exceeds_the_protection_cap(name: str) -> None:
+    changes: dict[str, int] = {name: 1000}
+    assert PolicyConfig(protection_cap_s=1000, **changes)
+    with pytest.raises(Refused, match="exceeds the protection cap of 999 s"):
+        PolicyConfig(protection_cap_s=999, **changes)
+
+
+def test_other_accounts_take_nothing_within_protection_and_quantum() -> None:
+    assert run(started_at_s=50, protected_until_s=100).safe_until_s(900) == 950
+    assert run(started_at_s=50, protected_until_s=5000).safe_until_s(900) == 5000
+    assert run(started_at_s=50, protected_until_s=5000, klass="unallocated").safe_until_s(900) == 50
+
+
+def test_lost_is_what_was_done_since_the_start_or_the_checkpoint() -> None:
+    assert run(started_at_s=50).lost_gpu_ms(80) == 30_000
+    assert run(started_at_s=50, checkpointed_at_s=70).lost_gpu_ms(80) == 10_000
+    assert run(started_at_s=50, checkpointed_at_s=20).lost_gpu_ms(80) == 30_000
+    assert run(started_at_s=90).lost_gpu_ms(80) == 0
+
+
+def test_a_placement_says_where_all_of_a_run_is() -> None:
+    assert run(placement={"h0": 400, "h1": 600}).placement == {"h0": 400, "h1": 600}
+    with pytest.raises(Refused, match="run '1' of 1000 milli-GPU holds 900"):
+        run(placement={"h0": 900})
+
+
+def test_a_run_and_a_reservation_stand_once() -> None:
+    kept = Reservation(workload="w", placement={"h0": 1}, at_s=0, kind=ReservationKind.BOUND)
+    for twice, said in (
+        ({"running": (run(), run())}, "run 'w/1' is"),
+        ({"reservations": (kept, kept)}, "'w' has"),
+    ):
+        with pytest.raises(Refused, match=said):
+            ClusterState(
+                cluster="c",
+                at_s=0,
+                healthy_milli=0,
+                capacity_window_gpu_ms=0,
+                **twice,  # type: ignore[arg-type]
+            )
+    other = run(workload="v")
+    assert ClusterState(
+        cluster="c", at_s=0, healthy_milli=0, capacity_window_gpu_ms=0, running=(run(), other)
+    ).running == (run(), other)

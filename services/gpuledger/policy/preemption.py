@@ -1,0 +1,259 @@
+"""Which runs leave so that a gang of funded work can start: few, the right ones, and only when that suffices.
+
+First unallocated runs, of the accounts that used most without paying. Then runs past their protection and their
+quantum, of accounts that exceed the asker by delta; the two are compared where their paths part, as in the order. An
+account is not pushed below its floor. Then the asker's own runs of lower priority, past their protection.
+
+Candidates are added in this order until the gang fits. From the last to the first, each that is not needed is left
+alone: no victim of what remains could be spared. Ratios are those from the beginning of the cycle, and between two
+accounts GPUs move one way only.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from gpuledger.kernel.accounts import lineage
+from gpuledger.policy.fair_share import Standing, Tier, Turn
+from gpuledger.policy.placement import Placement
+from gpuledger.policy.state import PER_MILLE, ClusterState, PolicyConfig, RunningRun
+from gpuledger.policy.tree import Node, Tree
+from gpuledger.policy.yard import Yard
+
+
+class Ground(StrEnum):
+    """Why a run has to leave."""
+
+    UNALLOCATED = "unallocated"
+    RATIO = "ratio"
+    OWN = "own"
+    RESERVED = "reserved"
+    EARLIER = "earlier"
+    """An earlier cycle decided it, and the run is still there."""
+    DRAINING = "draining"
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A run that has to leave.
+
+    Args:
+        run: The run.
+        ground: Why.
+        asker: For whom; None when its host is emptied.
+        mine: Where the asker's side stood at the beginning of the cycle, for ``Ground.RATIO``.
+        theirs: Where the run's side stood.
+    """
+
+    run: RunningRun
+    ground: Ground
+    asker: Turn | None = None
+    mine: Standing | None = None
+    theirs: Standing | None = None
+
+
+class Preemption:
+    """The search for victims through one cycle.
+
+    Args:
+        tree: The accounts as they stand at the beginning of the cycle.
+        state: The cluster.
+        yard: Its hosts; victims are counted as leaving there.
+        config: The knobs.
+    """
+
+    def __init__(self, tree: Tree, state: ClusterState, yard: Yard, config: PolicyConfig) -> None:
+        self._tree = tree
+        self._yard = yard
+        self._at_s = state.at_s
+        self._quantum_s = config.quantum_s
+        self._hysteresis = Fraction(config.hysteresis_permille, PER_MILLE)
+        kept_permille = PER_MILLE - config.floor_alpha_permille
+        self._running = {path: node.running_milli for path, node in tree.nodes.items()}
+        self._floor = {
+            path: math.ceil(node.portion * tree.healthy_milli * kept_permille / PER_MILLE)
+            for path, node in tree.nodes.items()
+        }
+        self._excess = {path: _excess(node) for path, node in tree.nodes.items()}
+        self._excess_rank = _ranks(tree, lambda node: self._excess[node.path])
+        self._leaf = {account: tree.leaf_path(account) for account in {run.account for run in state.running}}
+        self._unallocated: list[RunningRun] = []
+        self._takeable: dict[str, list[RunningRun]] = defaultdict(list)
+        self._own: dict[str, list[RunningRun]] = defaultdict(list)
+        self._sort(state.running, _ranks(tree, _unpaid))
+        self._beyond: dict[str, tuple[Victim, ...]] = {}
+        self._moves: set[tuple[str, str]] = set()
+        """(taker, giver) among the leaves."""
+
+    def find(self, turn: Turn, *, only_own: bool = False) -> tuple[Victim, ...] | None:
+        """Return a minimal set of runs without which the gang fits, counted as leaving; None when there is none.
+
+        Args:
+            turn: The gang, funded.
+            only_own: Whether only runs of its own account may be taken.
+        """
+        gang = turn.workload
+        candidates = self._candidates(turn, only_own=only_own)
+        return self._search(
+            turn,
+            (v for v in candidates if self._yard.helps(v.run, gang.gpus_milli, gang.gpu_model)),
+            lambda: self._yard.fit_soon(gang.gpus_milli, gang.gpu_model) is not None,
+        )
+
+    def clear(self, turn: Turn, placement: Placement) -> tuple[Victim, ...] | None:
+        """Return a minimal set of runs that make room on these GPUs, whatever the ratios; None when there is none."""
+        there = [
+            run
+            for run in (*self._unallocated, *self._past_safety())
+            if not placement.keys().isdisjoint(self._yard.placements[run.id])
+        ]
+        return self._search(
+            turn,
+            (Victim(run, Ground.RESERVED, turn) for run in there),
+            lambda: self._yard.holds_soon(placement),
+        )
+
+    def take(self, run: RunningRun) -> None:
+        """Count a run as leaving."""
+        self._yard.leave(run)
+        self._count(run, -1)
+
+    def spare(self, run: RunningRun) -> None:
+        """Count a leaving run as staying."""
+        self._yard.stay(run)
+        self._count(run, 1)
+
+    def _sort(self, runs: Iterable[RunningRun], unpaid_rank: dict[str, int]) -> None:
+        by_loss = sorted(runs, key=lambda run: (run.lost_gpu_ms(self._at_s), run.id))
+        for run in by_loss:
+            leaf = self._leaf[run.account]
+            if run.klass == "unallocated":
+                self._unallocated.append(run)
+                continue
+            if run.safe_until_s(self._quantum_s) <= self._at_s:
+                self._takeable[leaf].append(run)
+            if run.is_preemptible(self._at_s):
+                self._own[leaf].append(run)
+        self._unallocated.sort(key=lambda run: unpaid_rank[self._leaf[run.account]])
+        for own in self._own.values():
+            own.sort(key=lambda run: run.priority)
+
+    def _past_safety(self) -> Iterator[RunningRun]:
+        for leaf in sorted(self._takeable, key=lambda leaf: self._excess_rank[leaf]):
+            yield from self._takeable[leaf]
+
+    def _candidates(self, turn: Turn, *, only_own: bool) -> Iterator[Victim]:
+        asker = turn.chain[-1].account
+        if not only_own:
+            yield from (Victim(run, Ground.UNALLOCATED, turn) for run in self._unallocated)
+            if asker not in self._beyond:
+                self._beyond[asker] = tuple(self._exceeding(turn))
+            for known in self._beyond[asker]:
+                yield Victim(known.run, known.ground, turn, known.mine, known.theirs)
+        for run in self._own.get(asker, ()):
+            if run.priority >= turn.workload.priority:
+                return
+            yield Victim(run, Ground.OWN, turn)
+
+    def _exceeding(self, turn: Turn) -> Iterator[Victim]:
+        """Yield the runs of accounts that exceed the asker where their paths part, the highest ratio first."""
+        asker = turn.chain[-1].account
+        sides: list[tuple[str, Node, Node]] = []
+        for leaf in self._takeable:
+            if leaf == asker:
+                continue
+            mine, theirs = next(
+                (self._tree.nodes[a], self._tree.nodes[b])
+                for a, b in zip(lineage(asker), lineage(leaf), strict=False)
+                if a != b
+            )
+            if self._exceeds(theirs.path, mine.path):
+                sides.append((leaf, mine, theirs))
+        sides.sort(key=lambda side: self._excess_rank[side[0]])
+        sides.sort(key=lambda side: self._excess[side[2].path], reverse=True)
+        for leaf, mine, theirs in sides:
+            for run in self._takeable[leaf]:
+                yield Victim(run, Ground.RATIO, turn, _standing(mine), _standing(theirs))
+
+    def _exceeds(self, theirs: str, mine: str) -> bool:
+        """Say whether used / entitled of the one exceeds that of the other by more than delta."""
+        (no_share, ratio), (_, other) = self._excess[theirs], self._excess[mine]
+        return no_share or ratio > other + self._hysteresis
+
+    def _search(
+        self, turn: Turn, candidates: Iterable[Victim], suffices: Callable[[], bool]
+    ) -> tuple[Victim, ...] | None:
+        taken: list[Victim] = []
+        if not suffices():
+            for victim in candidates:
+                if not self._may_take(turn, victim):
+                    continue
+                self.take(victim.run)
+                taken.append(victim)
+                if suffices():
+                    break
+            else:
+                for victim in taken:
+                    self.spare(victim.run)
+                return None
+        needed = taken[-1:]
+        for victim in reversed(taken[:-1]):
+            self.spare(victim.run)
+            if not suffices():
+                self.take(victim.run)
+                needed.append(victim)
+        asker = turn.chain[-1].account
+        givers = {self._leaf[victim.run.account] for victim in needed}
+        self._moves.update((asker, giver) for giver in givers if giver != asker)
+        return tuple(reversed(needed))
+
+    def _may_take(self, turn: Turn, victim: Victim) -> bool:
+        giver, asker = self._leaf[victim.run.account], turn.chain[-1].account
+        if victim.run.id in self._yard.leaving or (giver, asker) in self._moves:
+            return False
+        return victim.theirs is None or all(
+            self._running[path] - victim.run.gpus_milli >= self._floor[path]
+            for path in lineage(giver)
+            if len(path) >= len(victim.theirs.account)
+        )
+
+    def _count(self, run: RunningRun, sign: int) -> None:
+        if run.klass == "allocated":
+            for path in lineage(self._leaf[run.account]):
+                self._running[path] += sign * run.gpus_milli
+
+
+def _ranks(tree: Tree, key: Callable[[Node], tuple[bool, Fraction]]) -> dict[str, int]:
+    """Number the nodes, the highest key of siblings first, each before what is below it."""
+    order: list[str] = []
+
+    def walk(node: Node) -> None:
+        for child in sorted(node.children, key=key, reverse=True):
+            order.append(child.path)
+            walk(child)
+
+    walk(tree.root)
+    return {path: rank for rank, path in enumerate(order)}
+
+
+def _excess(node: Node) -> tuple[bool, Fraction]:
+    """How far a node is beyond its share; without a share, beyond everybody."""
+    if not node.share or not node.entitled_with_ahead:
+        return True, Fraction(node.used_gpu_ms)
+    return False, Fraction(node.used_gpu_ms) / node.entitled_with_ahead
+
+
+def _unpaid(node: Node) -> tuple[bool, Fraction]:
+    """How much a node used without paying, per share."""
+    if not node.share:
+        return True, Fraction(node.unallocated_gpu_ms)
+    return False, Fraction(node.unallocated_gpu_ms, node.share)
+
+
+def _standing(node: Node) -> Standing:
+    entitled = node.entitled_with_ahead
+    tier = Tier.BY_RATIO if node.share else Tier.SHARE_ZERO
+    return Standing(node.path, node.used_gpu_ms * entitled.denominator, entitled.numerator, tier)

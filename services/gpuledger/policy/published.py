@@ -1,0 +1,133 @@
+"""A cycle under its published keys, and the reservations read back from them."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.clock import instant, iso, seconds
+from gpuledger.policy import explain
+from gpuledger.policy.cycle import Cycle, Decision, Reservation, ReservationKind, RunId
+
+
+class AllocationJson(TypedDict):
+    """An allocation as published."""
+
+    account: str
+    share_ppm: int
+    used_gpu_ms: int
+    entitled_gpu_ms: int
+    ratio: str | None
+    demand_gpus: int | str
+    issued_gpus: int | str
+
+
+class DecisionJson(TypedDict):
+    """A decision as published: a start says on which hosts, in milli-GPU, a preemption says which run."""
+
+    workload: str
+    action: str
+    reason: str
+    numbers: dict[str, int]
+    hosts: NotRequired[dict[str, int]]
+    run: NotRequired[str]
+
+
+class RunJson(TypedDict):
+    """What names a run."""
+
+    workload: str
+    run: str
+
+
+class ReservationJson(TypedDict):
+    """A reservation as published; hosts in milli-GPU."""
+
+    workload: str
+    hosts: dict[str, int]
+    at: str
+    kind: str
+    leaving: list[RunJson]
+
+
+class CycleJson(TypedDict):
+    """A cycle as published."""
+
+    cluster: str
+    cycle: str
+    supply_gpus: int | str
+    allocations: list[AllocationJson]
+    decisions: list[DecisionJson]
+    reservations: list[ReservationJson]
+
+
+def as_json(cycle: Cycle, *, cycle_id: str | None = None) -> CycleJson:
+    """Return the cycle under its published keys.
+
+    GPUs are integers when whole, else strings with three decimals. A ratio is a string with six decimals,
+    half to even, or None for an account that is entitled to nothing.
+
+    Args:
+        cycle: The cycle.
+        cycle_id: Its name; ``CLUSTER@SECONDS`` unless given.
+    """
+    return {
+        "cluster": cycle.cluster,
+        "cycle": cycle_id or f"{cycle.cluster}@{cycle.at_s}",
+        "supply_gpus": _gpus_json(cycle.supply_milli),
+        "allocations": [
+            {
+                "account": allocation.account,
+                "share_ppm": allocation.share_ppm,
+                "used_gpu_ms": allocation.used_gpu_ms,
+                "entitled_gpu_ms": allocation.entitled_gpu_ms,
+                "ratio": explain.ratio_text(allocation.ratio_num, allocation.ratio_den),
+                "demand_gpus": _gpus_json(allocation.demand_milli),
+                "issued_gpus": _gpus_json(allocation.issued_milli),
+            }
+            for allocation in cycle.allocations
+        ],
+        "decisions": [_decision_json(decision) for decision in cycle.decisions],
+        "reservations": [
+            {
+                "workload": kept.workload,
+                "hosts": dict(sorted(kept.placement.items())),
+                "at": iso(instant(kept.at_s)),
+                "kind": kept.kind.value,
+                "leaving": [{"workload": run.workload, "run": run.run} for run in kept.leaving],
+            }
+            for kept in cycle.reservations
+        ],
+    }
+
+
+def reservations_of(record: Mapping[str, Any]) -> tuple[Reservation, ...]:
+    """Return the reservations of a published cycle; none in a record from before there were any."""
+    return tuple(
+        Reservation(
+            workload=kept["workload"],
+            placement=kept["hosts"],
+            at_s=seconds(dt.datetime.fromisoformat(kept["at"])),
+            kind=ReservationKind(kept["kind"]),
+            leaving=tuple(RunId(run["workload"], run["run"]) for run in kept["leaving"]),
+        )
+        for kept in record.get("reservations", ())
+    )
+
+
+def _decision_json(decision: Decision) -> DecisionJson:
+    published: DecisionJson = {
+        "workload": decision.workload,
+        "action": decision.action.value,
+        "reason": decision.reason,
+        "numbers": dict(decision.numbers),
+    }
+    if decision.placement:
+        published["hosts"] = dict(sorted(decision.placement.items()))
+    if decision.run is not None:
+        published["run"] = decision.run
+    return published
+
+
+def _gpus_json(gpus_milli: int) -> int | str:
+    return explain.gpus_text(gpus_milli) if gpus_milli % GPU_MILLI else gpus_milli // GPU_MILLI

@@ -1,0 +1,322 @@
+"""What is free on the hosts of a cluster: now, once the runs that were told to leave are gone, and beside reservations.
+
+Three amounts per host. *Free* is what nobody occupies. *Soon* is what nobody occupies once the leaving runs are gone,
+less what is promised. A bound reservation takes nothing yet; but whoever is still safe at its instant has to fit beside
+it. So a start needs room that is free and soon, and, when it will be safe beyond a reservation, beside that one too.
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from gpuledger.policy.placement import HostState, Placement, Room
+from gpuledger.policy.state import ClusterState, Reservation, RunId, RunningRun
+
+_FEW_HOSTS = 8
+
+
+class SizeClass(IntEnum):
+    """Gangs of one class wait for one another; each class has one reservation."""
+
+    ONE_HOST = 0
+    FEW_HOSTS = 1
+    MANY_HOSTS = 2
+
+
+class _Occupant(NamedTuple):
+    """Who holds GPUs of a host, and until when other accounts' work cannot take them."""
+
+    run: RunId
+    gpus_milli: int
+    safe_until_s: int
+
+
+class Yard:
+    """The hosts while a cycle decides.
+
+    Args:
+        state: The cluster. Without hosts it is one host, of any model.
+        quantum_s: How long a start of funded work is safe from other accounts' work.
+
+    Attributes:
+        placements: Where every run is.
+        started: The runs that this cycle lets start.
+        leaving: The runs that have been told to leave.
+        free_milli: What nobody occupies on hosts that take new runs; below 0 where more runs than there is.
+    """
+
+    def __init__(self, state: ClusterState, quantum_s: int) -> None:
+        self._hosts = state.hosts or _one_host(state)
+        self._knows_models = bool(state.hosts)
+        self._size = {host.host: host.gpus_milli for host in self._hosts if not host.draining}
+        self._largest_milli = max(self._size.values(), default=1)
+        self._model = {host.host: host.gpu_model for host in self._hosts}
+        self._at_s = state.at_s
+        self._empty = Room(self._hosts)
+        self._possible: dict[tuple[int, str | None], bool] = {}
+        self.placements = place_runs(state.running, self._hosts) if state.hosts else self._on_one_host(state)
+        self._parts = {run.id: self._usable(self.placements[run.id]) for run in state.running}
+        self.started: list[RunningRun] = []
+        self.leaving: set[RunId] = set()
+        self._quantum_s = quantum_s
+        self._free = dict(self._size)
+        self._occupants: dict[str, list[_Occupant]] = defaultdict(list)
+        for run in state.running:
+            occupant = _Occupant(run.id, 0, run.safe_until_s(quantum_s))
+            for host, milli in self._parts[run.id]:
+                self._free[host] -= milli
+                self._occupants[host].append(occupant._replace(gpus_milli=milli))
+        self.free_milli = sum(self._free.values())
+        self._soon = dict(self._free)
+        self._most = dict(self._size)
+        for run in state.running:
+            for host, milli in () if run.is_preemptible(state.at_s) else self._parts[run.id]:
+                self._most[host] -= milli
+        self._promised: Counter[str] = Counter()
+        self._bounds: list[Reservation] = []
+        self._bound_on: dict[str, Reservation] = {}
+        self._lasting = self._room(self._soon)
+        self._now: dict[int, Room] = {}
+        self._stale: set[str] = set()
+        # What has been seen not to fit, until more becomes free.
+        self._full: set[tuple[int, int, str | None]] = set()
+        self._full_soon: set[tuple[int, str | None]] = set()
+
+    def is_possible(self, gpus_milli: int, gpu_model: str | None) -> bool:
+        """Say whether a gang fits into the cluster when nothing runs."""
+        asked = (gpus_milli, self._of(gpu_model))
+        if asked not in self._possible:
+            self._possible[asked] = self._empty.fit(*asked) is not None
+        return self._possible[asked]
+
+    def has(self, placement: Placement) -> bool:
+        """Say whether the hosts of a placement take runs, and are large enough."""
+        return all(0 < milli <= self._size.get(host, 0) for host, milli in placement.items())
+
+    def size_class(self, gpus_milli: int) -> SizeClass:
+        """Return the class of a gang, by how many of the largest hosts it needs."""
+        hosts = -(-gpus_milli // self._largest_milli)
+        if hosts <= 1:
+            return SizeClass.ONE_HOST
+        return SizeClass.FEW_HOSTS if hosts <= _FEW_HOSTS else SizeClass.MANY_HOSTS
+
+    def helps(self, run: RunningRun, gpus_milli: int, gpu_model: str | None) -> bool:
+        """Say whether a run is on a host where, with everybody gone who may be, a part of a gang has room."""
+        model = self._of(gpu_model)
+        for host, _ in self._parts[run.id]:
+            size_milli = self._size[host]
+            least_milli = gpus_milli if gpus_milli <= size_milli else gpus_milli % size_milli or size_milli
+            if self._most[host] >= least_milli and model in (None, self._model[host]):
+                return True
+        return False
+
+    def fit_now(self, gpus_milli: int, gpu_model: str | None, safe_until_s: int) -> Placement | None:
+        """Return where a gang may start now, or None.
+
+        Args:
+            gpus_milli: What it asks for.
+            gpu_model: The model it insists on.
+            safe_until_s: Until when other accounts' work cannot take its GPUs; no reservation may wait for it.
+        """
+        self._freshen()
+        constraints = bisect_left(self._bounds, safe_until_s, key=lambda bound: bound.at_s)
+        asked = (constraints, gpus_milli, self._of(gpu_model))
+        if asked in self._full:
+            return None
+        if constraints not in self._now:
+            available = {host: self._available(host, constraints) for host in self._size}
+            self._now[constraints] = self._room(available)
+        placement = self._now[constraints].fit(gpus_milli, self._of(gpu_model))
+        if placement is None:
+            self._full.add(asked)
+        return placement
+
+    def fit_soon(self, gpus_milli: int, gpu_model: str | None) -> Placement | None:
+        """Return where a gang may stay once the leaving runs are gone, or None."""
+        asked = (gpus_milli, self._of(gpu_model))
+        if asked in self._full_soon:
+            return None
+        placement = self._lasting.fit(*asked)
+        if placement is None:
+            self._full_soon.add(asked)
+        return placement
+
+    def holds_soon(self, placement: Placement) -> bool:
+        """Say whether exactly these GPUs can be promised."""
+        return all(self._lasts(host) >= milli for host, milli in placement.items())
+
+    def is_overbooked(self, placement: Placement) -> bool:
+        """Say whether a host of the placement has promised more than there will be beside those who stay."""
+        return any(self._soon[host] < 0 for host, _ in self._usable(placement))
+
+    def start(self, run: RunningRun) -> None:
+        """Let a run start where its placement says."""
+        self.started.append(run)
+        self.placements[run.id] = run.placement
+        self._parts[run.id] = self._usable(run.placement)
+        for host, milli in run.placement.items():
+            self._free[host] -= milli
+            self._soon[host] -= milli
+            self._most[host] -= milli
+            self.free_milli -= milli
+            self._occupants[host].append(_Occupant(run.id, milli, run.safe_until_s(self._quantum_s)))
+            self._change(host)
+
+    def leave(self, run: RunningRun) -> None:
+        """Count a run as gone soon."""
+        self.leaving.add(run.id)
+        self._shift(self._parts[run.id], 1)
+
+    def stay(self, run: RunningRun) -> None:
+        """Count a run that was to leave as staying."""
+        self.leaving.remove(run.id)
+        self._shift(self._parts[run.id], -1)
+
+    def promise(self, placement: Placement) -> None:
+        """Keep GPUs that are free soon for one workload."""
+        self._promised.update(placement)
+        for host, milli in placement.items():
+            self._most[host] -= milli
+        self._shift(self._usable(placement), -1)
+
+    def withdraw(self, placement: Placement) -> None:
+        """Keep what was promised no longer."""
+        self._promised.subtract(placement)
+        for host, milli in placement.items():
+            self._most[host] += milli
+        self._shift(self._usable(placement), 1)
+
+    def can_bind(self, reservation: Reservation) -> bool:
+        """Say whether nobody who is safe beyond the reservation stands in its way, nor another reservation."""
+        return all(
+            host not in self._bound_on and self._beside(host, reservation) >= 0
+            for host in reservation.placement
+        )
+
+    def bind(self, reservation: Reservation) -> None:
+        """Let nobody be safe on these GPUs beyond the instant of the reservation."""
+        self._bounds.append(reservation)
+        self._bound_on.update(dict.fromkeys(reservation.placement, reservation))
+        self._rebuild(reservation)
+
+    def unbind(self, reservation: Reservation) -> None:
+        """Drop a bound reservation."""
+        self._bounds.remove(reservation)
+        for host in reservation.placement:
+            del self._bound_on[host]
+        self._rebuild(reservation)
+
+    def first_fit(
+        self, gpus_milli: int, gpu_model: str | None, runs: Iterable[RunningRun]
+    ) -> tuple[Placement, RunningRun | None] | None:
+        """Return where a gang fits when the runs leave one after the other, and the last of those that had to.
+
+        Hosts that are bound to another reservation, and promised GPUs, stay out of it.
+        """
+        room = self._lasting.copy()
+        for host in self._bound_on:
+            room.set_free(host, 0)
+        last = None
+        leavers = iter(runs)
+        while (placement := room.fit(gpus_milli, self._of(gpu_model))) is None:
+            last = next(leavers, None)
+            if last is None:
+                return None
+            parts = self._parts[last.id]
+            room.give({host: milli for host, milli in parts if host not in self._bound_on})
+        return placement, last
+
+    def bounds_before(self, safe_until_s: int) -> tuple[Reservation, ...]:
+        """Return the bound reservations that work would pass, earliest first."""
+        return tuple(bound for bound in self._bounds if bound.at_s < safe_until_s)
+
+    def _of(self, gpu_model: str | None) -> str | None:
+        return gpu_model if self._knows_models else None
+
+    def _usable(self, placement: Placement) -> list[tuple[str, int]]:
+        return [(host, milli) for host, milli in placement.items() if host in self._size]
+
+    def _shift(self, parts: Iterable[tuple[str, int]], sign: int) -> None:
+        for host, milli in parts:
+            self._soon[host] += sign * milli
+            self._change(host)
+
+    def _change(self, host: str) -> None:
+        self._lasting.set_free(host, self._lasts(host))
+        self._stale.add(host)
+        self._full_soon.clear()
+
+    def _freshen(self) -> None:
+        """Bring the rooms of starts up to date with what changed since one was asked for."""
+        if not self._stale:
+            return
+        for constraints, room in self._now.items():
+            for host in self._stale:
+                room.set_free(host, self._available(host, constraints))
+        self._stale.clear()
+        self._full.clear()
+
+    def _rebuild(self, changed: Reservation) -> None:
+        self._bounds.sort(key=lambda bound: (bound.at_s, bound.workload))
+        self._now.clear()
+        self._full.clear()
+        for host in changed.placement:
+            self._change(host)
+
+    def _available(self, host: str, constraints: int) -> int:
+        """Return what may start on a host beside the first so many bound reservations."""
+        milli = min(self._free[host], self._soon[host])
+        bound = self._bound_on.get(host)
+        if bound is not None and bound in self._bounds[:constraints]:
+            return min(milli, self._beside(host, bound))
+        return milli
+
+    def _lasts(self, host: str) -> int:
+        """Return what may be promised on a host: soon, and for as long as it takes."""
+        bound = self._bound_on.get(host)
+        return self._soon[host] if bound is None else min(self._soon[host], self._beside(host, bound))
+
+    def _beside(self, host: str, bound: Reservation) -> int:
+        """Return what is left beside a reservation, its host's promises, and who is safe beyond it."""
+        at_s = max(bound.at_s, self._at_s)
+        staying_milli = sum(
+            occupant.gpus_milli
+            for occupant in self._occupants[host]
+            if occupant.safe_until_s > at_s and occupant.run not in self.leaving
+        )
+        return self._size[host] - bound.placement[host] - self._promised[host] - staying_milli
+
+    def _room(self, free: Mapping[str, int]) -> Room:
+        return Room(self._hosts, [{host: self._size[host] - milli for host, milli in free.items()}])
+
+    def _on_one_host(self, state: ClusterState) -> dict[RunId, Placement]:
+        return {run.id: {state.cluster: run.gpus_milli} for run in state.running}
+
+
+def place_runs(runs: Iterable[RunningRun], hosts: Iterable[HostState]) -> dict[RunId, Placement]:
+    """Return where every run is; where nobody said, where it would fit, in the order of their ids.
+
+    What fits nowhere is spread over what is free, and the rest claims GPUs of the first host twice.
+    """
+    hosts = sorted(hosts, key=lambda host: host.host)
+    found: dict[RunId, Placement] = {}
+    unknown = []
+    for run in runs:
+        if run.placement:
+            found[run.id] = run.placement
+        else:
+            unknown.append(run)
+    room = Room(hosts, found.values())
+    for run in sorted(unknown, key=lambda r: r.id):
+        placement = room.fit(run.gpus_milli) or room.scatter(run.gpus_milli)
+        room.take(placement)
+        found[run.id] = placement
+    return found
+
+
+def _one_host(state: ClusterState) -> tuple[HostState, ...]:
+    if not state.healthy_milli:
+        return ()
+    return (HostState(host=state.cluster, gpus_milli=state.healthy_milli, gpu_model=""),)

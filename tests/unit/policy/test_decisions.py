@@ -1,0 +1,162 @@
+"""What the walk decides for waiting workloads: starts, backfill, lending, heads by size class."""
+
+from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
+
+from gpuledger.policy.cycle import (
+    Action,
+    Cycle,
+    HostState,
+    PendingWorkload,
+    PolicyConfig,
+    RunningRun,
+    run_cycle,
+)
+
+HOUR_S = 3600
+ACCOUNTS = [account("a"), account("b", used=300), account("z", share=0)]
+
+
+def decide(
+    queue: list[PendingWorkload], running: list[RunningRun], on: tuple[HostState, ...] = hosts(8, 8)
+) -> Cycle:
+    return run_cycle(cluster(ACCOUNTS, queue, running, on=on), PolicyConfig())
+
+
+def actions(cycle: Cycle) -> dict[str, str]:
+    return {decision.workload: decision.action.value for decision in cycle.decisions}
+
+
+def reason(cycle: Cycle, workload: str) -> str:
+    return next(decision.reason for decision in cycle.decisions if decision.workload == workload)
+
+
+def test_gangs_start_packed_on_the_hosts_that_the_decision_names() -> None:
+    cycle = decide(
+        [pending("w", "a", gpus=8), pending("v", "b", gpus=2)], [run("b", gpus=5, hosts={"h1": 5})]
+    )
+    assert {d.workload: d.placement for d in cycle.decisions} == {"w": {"h0": 8000}, "v": {"h1": 2000}}
+
+
+def head_on_one_of_two_hosts(*queue: PendingWorkload, protected_s: int = 2 * HOUR_S) -> Cycle:
+    """gang needs both hosts; h0 is free, h1 is protected for two hours."""
+    busy = run("b", gpus=8, name="busy", hosts={"h1": 8}, protected_until_s=AT_S + protected_s)
+    return decide([pending("gang", "a", gpus=16, priority=9), *queue], [busy])
+
+
+def test_reserved_hosts_are_lent_to_what_is_over_before_and_to_unallocated_work() -> None:
+    cycle = head_on_one_of_two_hosts(
+        pending("short", "b", gpus=2, hours=2),
+        pending("long", "b", gpus=2, hours=3),
+        pending("free", "b", gpus=2, hours=0),
+        pending("unfunded", "z", gpus=2, hours=8),
+    )
+    assert actions(cycle) == {
+        "gang": "wait", "short": "start", "long": "wait", "free": "start", "unfunded": "start",
+    }  # fmt: skip
+    assert [(kept.workload, kept.at_s) for kept in cycle.reservations] == [("gang", AT_S + 2 * HOUR_S)]
+
+
+def test_work_that_would_pass_a_reservation_is_told_of_it() -> None:
+    cycle = head_on_one_of_two_hosts(pending("long", "b", gpus=2, hours=3))
+    assert reason(cycle, "long") == (
+        "Waits at place 2: its 2 GPUs would fit, but are reserved for gang from 1970-01-12T15:46:40Z on, and its "
+        "minimum runtime would end later."
+    )
+    assert reason(cycle, "gang") == (
+        "Waits at the head of its size class: account a (ratio 0.000000, running below its floor) is next, but of "
+        "the 16 GPUs asked for, 8 GPUs are missing. Reserved: 16 GPUs on 2 hosts (h0 to h1), from "
+        "1970-01-12T15:46:40Z on at the latest, "
+        "when the runs there are past their minimum runtime."
+    )
+
+
+def test_funded_work_shorter_than_a_quantum_needs_a_quantum_beside_a_reservation() -> None:
+    """Within its quantum nobody takes its GPUs, so it would hold up the reservation."""
+    debug = PendingWorkload(
+        workload="debug",
+        account="b",
+        gpus_milli=1000,
+        submitted_at_s=0,
+        eligible_at_s=0,
+        minimum_runtime_s=60,
+    )
+    assert actions(head_on_one_of_two_hosts(debug, protected_s=901))["debug"] == "start"
+    in_time = head_on_one_of_two_hosts(debug, protected_s=60)
+    assert [kept.at_s for kept in in_time.reservations] == [AT_S + 900]
+    assert actions(in_time)["debug"] == "start"
+
+
+def test_each_size_class_has_a_head_and_smaller_work_does_not_wait_for_larger() -> None:
+    busy = [
+        run("b", gpus=8, name=f"busy{n}", hosts={f"h{n}": 8}, protected_until_s=AT_S + HOUR_S)
+        for n in range(3)
+    ]
+    cycle = decide(
+        [
+            pending("wide", "a", gpus=16, priority=2),
+            pending("wide2", "a", gpus=16, priority=1),
+            pending("small", "a", gpus=4),
+            pending("small2", "a", gpus=4, submitted_at_s=1),
+        ],
+        busy,
+        on=hosts(8, 8, 8),
+    )
+    assert [kept.workload for kept in cycle.reservations] == ["small", "wide"]
+    assert reason(cycle, "wide2").startswith(
+        "Waits at place 2: wide of account a is ahead, for which 16 GPUs"
+    )
+    assert reason(cycle, "small2").endswith(
+        "both are of account a (ratio 0.017045), where priority and then submit time decide."
+    )
+
+
+def test_a_head_for_which_other_reservations_leave_no_hosts_says_so() -> None:
+    cycle = decide(
+        [pending("wide", "a", gpus=16, priority=2), pending("small", "a", gpus=4)],
+        [
+            run("b", gpus=8, name=f"b{n}", hosts={f"h{n}": 8}, protected_until_s=AT_S + HOUR_S)
+            for n in range(2)
+        ],
+    )
+    assert [kept.workload for kept in cycle.reservations] == ["wide"]
+    assert reason(cycle, "small").endswith("What is reserved for others leaves no hosts to reserve.")
+
+
+def test_two_that_share_what_one_run_leaves_need_no_second_victim() -> None:
+    running = [run("b", gpus=8, name=f"free{n}", hosts={f"h{n}": 8}, klass="unallocated") for n in range(2)]
+    cycle = decide([pending("w", "a", gpus=4), pending("v", "a", gpus=4, submitted_at_s=1)], running)
+    assert [d.workload for d in cycle.decisions if d.action is Action.PREEMPT] == ["free0"]
+    assert [(kept.workload, dict(kept.placement)) for kept in cycle.reservations] == [
+        ("v", {"h0": 4000}), ("w", {"h0": 4000}),
+    ]  # fmt: skip
+
+
+def test_own_work_makes_room_even_behind_a_head() -> None:
+    running = [
+        run("b", gpus=8, name="first", hosts={"h0": 8}, priority=9),
+        run("b", gpus=8, name="mine", hosts={"h1": 8}),
+    ]
+    queue = [pending("head", "a", gpus=8), pending("urgent", "b", gpus=8, priority=5)]
+    cycle = run_cycle(cluster([account("a"), account("b")], queue, running, on=hosts(8, 8)), PolicyConfig())
+    assert [(kept.workload, dict(kept.placement)) for kept in cycle.reservations] == [
+        ("head", {"h0": 8000}), ("urgent", {"h1": 8000}),
+    ]  # fmt: skip
+    assert [d.workload for d in cycle.decisions if d.action is Action.PREEMPT] == ["mine"]
+    assert reason(cycle, "mine") == (
+        "Leaves for urgent of account b, which asks for 8 GPUs: of the same account, with priority 5 over 0."
+    )
+
+
+def test_unallocated_work_takes_nothing_from_anybody() -> None:
+    running = [run("b", gpus=8, name=f"b{n}", hosts={f"h{n}": 8}, klass="unallocated") for n in range(2)]
+    cycle = decide([pending("w", "a", gpus=4, hours=0), pending("v", "z", gpus=4, hours=8)], running)
+    assert actions(cycle) == {"w": "wait", "v": "wait"}
+    assert cycle.reservations == ()
+
+
+def test_free_gpus_that_no_host_has_together_are_said_to_be_apart() -> None:
+    running = [run("b", gpus=5, name=f"b{n}", hosts={f"h{n}": 5}) for n in range(2)]
+    cycle = decide([pending("w", "a", gpus=4, hours=0)], running)
+    assert reason(cycle, "w").endswith(
+        "of the 4 GPUs asked for, the 6 free are reserved or on hosts that cannot hold them together."
+    )

@@ -1,0 +1,159 @@
+"""Reservations from cycle to cycle: kept, called in, dropped."""
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
+
+from gpuledger.policy.cycle import (
+    Action,
+    ClusterState,
+    Cycle,
+    PendingWorkload,
+    PolicyConfig,
+    Reservation,
+    ReservationKind,
+    RunId,
+    RunningRun,
+    run_cycle,
+)
+
+HOUR_S = 3600
+ACCOUNTS = [account("a", share=1, used=300), account("b", share=1, used=300), account("z", share=0)]
+
+
+def bound(placement: dict[str, int], *, at_s: int = AT_S + HOUR_S, workload: str = "w") -> Reservation:
+    return Reservation(workload=workload, placement=placement, at_s=at_s, kind=ReservationKind.BOUND)
+
+
+def promise(placement: dict[str, int], *leaving: str, workload: str = "w") -> Reservation:
+    runs = tuple(RunId(name, f"{name}/1") for name in leaving)
+    return Reservation(
+        workload=workload, placement=placement, at_s=AT_S - 1, kind=ReservationKind.PROMISE, leaving=runs
+    )
+
+
+def after(
+    *kept: Reservation, running: list[RunningRun], queue: list[PendingWorkload] | None = None, **more: int
+) -> tuple[Cycle, ClusterState]:
+    state = cluster(
+        ACCOUNTS,
+        queue or [pending("w", "a", gpus=8)],
+        running,
+        on=hosts(8, 8),
+        reservations=kept,
+    )
+    return run_cycle(state, PolicyConfig(**more)), state
+
+
+def busy(until_s: int = AT_S + HOUR_S, *, account: str = "b") -> list[RunningRun]:
+    return [
+        run(account, gpus=8, name=f"run{n}", hosts={f"h{n}": 8}, protected_until_s=until_s) for n in range(2)
+    ]
+
+
+def told_to_leave(cycle: Cycle) -> list[str]:
+    return [decision.workload for decision in cycle.decisions if decision.action is Action.PREEMPT]
+
+
+def test_a_reservation_sticks_though_other_hosts_would_be_empty_earlier() -> None:
+    running = busy()
+    running[0] = replace(running[0], protected_until_s=AT_S + 60)
+    cycle, _ = after(bound({"h1": 8000}), running=running)
+    assert cycle.reservations == (bound({"h1": 8000}),)
+
+
+def test_what_becomes_free_elsewhere_is_taken_and_the_reservation_is_over() -> None:
+    cycle, _ = after(bound({"h1": 8000}), running=busy()[1:])
+    assert (cycle.decisions[0].action, cycle.decisions[0].placement) == (Action.START, {"h0": 8000})
+    assert cycle.reservations == ()
+
+
+def test_when_its_time_has_come_the_runs_there_leave_whatever_the_ratios() -> None:
+    cycle, _ = after(bound({"h1": 8000}, at_s=AT_S), running=busy(AT_S))
+    assert told_to_leave(cycle) == ["run1"]
+    assert cycle.reservations == (replace(promise({"h1": 8000}, "run1"), at_s=AT_S + PolicyConfig().grace_s),)
+    leaves = next(d for d in cycle.decisions if d.action is Action.PREEMPT)
+    assert leaves.reason == (
+        "Leaves for w of account a, which asks for 8 GPUs: reserved at the head of the queue, until the minimum "
+        "runtime of what runs here was over."
+    )
+
+
+def test_a_promise_is_kept_while_its_runs_are_there_and_says_so_again() -> None:
+    cycle, _ = after(promise({"h1": 8000}, "run1"), running=busy())
+    assert told_to_leave(cycle) == ["run1"]
+    assert cycle.reservations == (promise({"h1": 8000}, "run1"),)
+    assert cycle.decisions[1].reason.endswith("an earlier cycle decided it.")
+
+
+def test_when_the_runs_are_gone_the_workload_starts_before_anybody_else() -> None:
+    first = pending("v", "b", gpus=8, submitted_at_s=-1)
+    cycle, _ = after(
+        promise({"h1": 8000}, "run1"), running=busy()[:1], queue=[first, pending("w", "a", gpus=8)]
+    )
+    actions = {decision.workload: decision.action.value for decision in cycle.decisions}
+    assert actions == {"v": "wait", "w": "start"}
+
+
+@pytest.mark.parametrize(
+    "dropped",
+    [
+        promise({"h1": 8000}, "run1", workload="cancelled"),
+        promise({"gone": 8000}, "run1"),
+        promise({"h1": 7000}, "run1"),
+        promise({"h1": 8000}),
+        bound({"h1": 8000}, workload="cancelled"),
+        bound({"gone": 8000}),
+        bound({"h1": 8000}, at_s=AT_S + HOUR_S - 1),
+    ],
+)
+def test_without_its_workload_or_its_hosts_or_with_somebody_in_the_way_a_reservation_is_over(
+    dropped: Reservation,
+) -> None:
+    cycle, state = after(dropped, running=busy())
+    fresh = run_cycle(replace(state, reservations=()), PolicyConfig())
+    assert cycle == fresh
+    assert told_to_leave(cycle) == []
+
+
+def test_a_size_class_has_one_reservation() -> None:
+    queue = [pending("v", "b", gpus=8), pending("w", "a", gpus=8)]
+    cycle, _ = after(bound({"h0": 8000}, workload="v"), bound({"h1": 8000}), running=busy(), queue=queue)
+    assert [kept.workload for kept in cycle.reservations] == ["v"]
+
+
+def test_a_run_that_is_no_longer_needed_is_spared() -> None:
+    """h0 became free meanwhile, so w starts there, and run1 stays."""
+    cycle, _ = after(promise({"h1": 8000}, "run1"), running=busy()[1:])
+    assert (cycle.decisions[0].action, cycle.decisions[0].placement) == (Action.START, {"h0": 8000})
+    assert told_to_leave(cycle) == []
+
+
+def test_a_draining_host_sends_away_what_nothing_protects_and_is_reserved_for_nobody() -> None:
+    old = tuple(replace(host, draining=host.host == "h1") for host in hosts(8, 8))
+    running = [
+        run("b", gpus=4, name="past", hosts={"h1": 4}, protected_until_s=AT_S),
+        run("b", gpus=2, name="kept", hosts={"h1": 2}, protected_until_s=AT_S + 1),
+        run("b", gpus=2, name="unpaid", hosts={"h1": 2}, klass="unallocated"),
+    ]
+    state = cluster(ACCOUNTS, [], running, on=old, reservations=[bound({"h1": 8000})])
+    cycle = run_cycle(state, PolicyConfig())
+    assert told_to_leave(cycle) == ["past", "unpaid"]
+    assert cycle.decisions[0].reason == (
+        "Leaves its host, which is being emptied: nothing protects the run any more."
+    )
+    assert cycle.reservations == ()
+
+
+def test_a_head_reserves_what_is_empty_earliest_with_a_notice() -> None:
+    for until_s, notice_s, at_s in ((AT_S + HOUR_S, 900, AT_S + HOUR_S), (AT_S + 60, 900, AT_S + 900),
+                                    (AT_S + 60, 0, AT_S + 60)):  # fmt: skip
+        cycle, _ = after(running=busy(until_s), notice_s=notice_s)
+        assert [(kept.kind.value, kept.at_s) for kept in cycle.reservations] == [("bound", at_s)]
+
+
+def test_a_quantum_keeps_a_run_though_its_protection_is_over() -> None:
+    running = [replace(run, started_at_s=AT_S - 60, protected_until_s=AT_S - 30) for run in busy()]
+    cycle, _ = after(running=running, notice_s=0)
+    assert [kept.at_s for kept in cycle.reservations] == [AT_S - 60 + PolicyConfig().quantum_s]
