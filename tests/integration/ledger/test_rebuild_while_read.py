@@ -47,7 +47,7 @@ def test_reads_wait_for_no_rebuild_and_say_what_stood_before_it(booked: Ledger) 
     before = answers(booked)
     with writing(booked.engine) as writer:
         for table in rebuild.PROJECTIONS:
-            writer.exec_driver_sql(f"DELETE FROM ledger.{table}")
+            writer.exec_driver_sql(f"DELETE FROM {table}")
         assert answers(booked) == before, "nothing is there in the rebuild's own eyes"
         rebuild.rebuild(writer, booked.calendar)
         assert answers(booked) == before, "all was made again, and is not committed"
