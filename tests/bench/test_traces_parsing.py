@@ -1,10 +1,10 @@
 """How fast each source of traces reads, against a bare read of the same bytes; see ``tests.bench.parsing``.
 
-csv splits a row of five columns in half a microsecond, in C, and so does str.split for a line of the Standard Workload
-Format. One call of a Python function costs a tenth of that, and a row takes twenty to forty: to look at each field, to
-name what is wrong with it, and to know the row again. So a table is understood at 0.04 to 0.15 of csv's speed, and its
-three events, each with two encodings of JSON and a digest, take twice as long again. What is gated is what was
-measured, less what a busy machine takes away.
+csv splits a row in one to two microseconds, in C, and so does str.split a line of the Standard Workload Format. One
+call of a Python function costs a tenth of that, and a row takes twenty to forty: to look at each field, to name what is
+wrong with it, and to know the row again. So a table is understood at 0.05 to 0.16 of csv's speed; its three events, each
+encoded and digested on its own, take as long again or longer. What is gated is what was measured, less what a busy
+machine takes away.
 """
 
 import csv

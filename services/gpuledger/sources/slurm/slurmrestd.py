@@ -16,6 +16,9 @@ from gpuledger.sources.slurm.sacct_json import JOBS, AccountingReader
 _OF_CONTROLLER = b'"job_state"'
 """A key that each job of the controller has, and no job of accounting."""
 
+_LOOKED_AT = 100
+"""A first job that is broken does not decide of the others: so many tell whose the answer is."""
+
 
 class Slurmrestd:
     """Source ``slurmrestd``: an answer that holds jobs, whichever of the two it is."""
@@ -27,7 +30,7 @@ class Slurmrestd:
         document = open_document(path)
         _check_errors(document)
         pieces = list(document.pieces(JOBS))
-        reader = _kind(b"".join(piece.raw for piece in pieces[:1]))(options)
+        reader = _kind(*(piece.raw for piece in pieces[:_LOOKED_AT]))(options)
         if isinstance(reader, LiveReader):
             reader.count_tasks(pieces)
         return with_banner(document, read_jobs(path, pieces, reader))
@@ -41,8 +44,8 @@ class Slurmrestd:
         return file_size(path)
 
 
-def _kind(raw: bytes) -> type[JobReader]:
-    return ControllerReader if _OF_CONTROLLER in raw else AccountingReader
+def _kind(*records: bytes) -> type[JobReader]:
+    return ControllerReader if any(_OF_CONTROLLER in raw for raw in records) else AccountingReader
 
 
 def _check_errors(document: Document) -> None:

@@ -53,6 +53,14 @@ def test_a_fault_of_either_answer_can_be_read_again(tmp_path: Path, told: object
     assert len(mended.events) == 3
 
 
+def test_a_first_job_that_is_broken_does_not_decide_of_the_others(tmp_path: Path) -> None:
+    broken = controller(Told(job=1))
+    del broken["job_state"]
+    fault, good = read("slurmrestd", tmp_path, document(broken, controller(Told(job=2))))
+    assert isinstance(fault, Fault)
+    assert isinstance(good, Translated)
+
+
 def test_an_answer_that_is_an_error_is_refused_with_it(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="authentication"):
         read("slurmrestd", tmp_path, b'{"jobs": [], "errors": [{"description": "authentication failed"}]}')
