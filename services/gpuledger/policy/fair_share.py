@@ -19,8 +19,8 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from gpuledger.policy.state import PER_MILLE, PendingWorkload, PolicyConfig, WorkClass
 from gpuledger.policy.tree import Node, Tree
@@ -39,8 +39,7 @@ class Tier(IntEnum):
     SHARE_ZERO = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """Where one account stood among its siblings when a turn was decided.
 
     Args:
@@ -56,8 +55,7 @@ class Standing:
     tier: Tier
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """A workload's place in the order.
 
     Args:

@@ -85,6 +85,8 @@ class Preemption:
         self._own: dict[str, list[RunningRun]] = defaultdict(list)
         self._sort(state.running, _ranks(tree, _unpaid))
         self._beyond: dict[str, tuple[Victim, ...]] = {}
+        self._in_vain: set[tuple[str, int, str | None, int, bool]] = set()
+        """What was looked for and not found, until somebody else finds something."""
         self._moves: set[tuple[str, str]] = set()
         """(taker, giver) among the leaves."""
 
@@ -96,12 +98,22 @@ class Preemption:
             only_own: Whether only runs of its own account may be taken.
         """
         gang = turn.workload
+        if self._yard.fit_soon(gang.gpus_milli, gang.gpu_model) is not None:
+            return ()
+        asked = (turn.chain[-1].account, gang.gpus_milli, gang.gpu_model, gang.priority, only_own)
+        if asked in self._in_vain:
+            return None
         candidates = self._candidates(turn, only_own=only_own)
-        return self._search(
+        found = self._search(
             turn,
             (v for v in candidates if self._yard.helps(v.run, gang.gpus_milli, gang.gpu_model)),
             lambda: self._yard.fit_soon(gang.gpus_milli, gang.gpu_model) is not None,
         )
+        if found is None:
+            self._in_vain.add(asked)
+        else:
+            self._in_vain.clear()
+        return found
 
     def clear(self, turn: Turn, placement: Placement) -> tuple[Victim, ...] | None:
         """Return a minimal set of runs that make room on these GPUs, whatever the ratios; None when there is none."""

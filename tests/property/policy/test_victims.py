@@ -1,0 +1,140 @@
+"""Victims of one gang, against a search of everything: none without need, none too many, none out of bounds."""
+
+from itertools import combinations
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.property.policy.test_placement import Host, placements
+
+from gpuledger.policy.cycle import (
+    AccountState,
+    ClusterState,
+    Cycle,
+    HostState,
+    PendingWorkload,
+    PolicyConfig,
+    RunningRun,
+    run_cycle,
+)
+
+CONFIG = PolicyConfig(floor_alpha_permille=1000)
+NOW_S = 100_000
+SIZES = (2, 4)
+
+runs = st.lists(
+    st.fixed_dictionaries(
+        {
+            "account": st.sampled_from(["a", "b", "c"]),
+            "gpus": st.sampled_from([1, 1, 2, 4]),
+            "free": st.booleans(),
+            "age": st.sampled_from([100, 1000, 5000]),
+            "protected": st.booleans(),
+            "priority": st.integers(0, 1),
+        }
+    ),
+    max_size=6,
+)
+used = st.fixed_dictionaries({name: st.sampled_from([0, 1, 4]) for name in "abc"})
+
+
+def drawn_cycle(
+    sizes: list[int], drawn: list[dict[str, Any]], usage: dict[str, int], gpus: int
+) -> tuple[Cycle, Any]:
+    """A gang of account a asks; every run is on the first host that has room for it."""
+    free = dict(enumerate(sizes))
+    running = []
+    for n, entry in enumerate(drawn):
+        host = next((h for h, left in free.items() if left >= entry["gpus"]), None)
+        if host is None:
+            continue
+        free[host] -= entry["gpus"]
+        running.append(
+            RunningRun(
+                workload=f"r{n}",
+                run="1",
+                account=entry["account"],
+                gpus_milli=entry["gpus"] * 1000,
+                started_at_s=NOW_S - entry["age"],
+                protected_until_s=NOW_S + 1 if entry["protected"] else NOW_S - 1,
+                klass="unallocated" if entry["free"] else "allocated",
+                placement={f"h{host}": entry["gpus"] * 1000},
+                priority=entry["priority"],
+            )
+        )
+    healthy_milli = sum(sizes) * 1000
+    state = ClusterState(
+        cluster="c",
+        at_s=NOW_S,
+        healthy_milli=healthy_milli,
+        capacity_window_gpu_ms=healthy_milli * CONFIG.window_s,
+        accounts=tuple(
+            AccountState(
+                account=name,
+                share=1,
+                used_gpu_ms=times * healthy_milli * CONFIG.window_s // 4,
+                demand_milli=1000,
+            )
+            for name, times in usage.items()
+        ),
+        running=tuple(running),
+        pending=(
+            PendingWorkload(
+                workload="gang",
+                account="a",
+                gpus_milli=gpus * 1000,
+                submitted_at_s=0,
+                eligible_at_s=0,
+                minimum_runtime_s=3600,
+                priority=1,
+            ),
+        ),
+        hosts=tuple(
+            HostState(host=f"h{n}", gpus_milli=size * 1000, gpu_model="a") for n, size in enumerate(sizes)
+        ),
+    )
+    return run_cycle(state, CONFIG), running
+
+
+def fits(sizes: list[int], running: list[RunningRun], gone: set[str], gpus: int) -> bool:
+    """Say whether any choice of hosts could take the gang once some runs are gone."""
+    taken = [0] * len(sizes)
+    for run in running:
+        if run.workload not in gone:
+            for host, milli in run.placement.items():
+                taken[int(host[1:])] += milli
+    hosts: list[Host] = [("a", size, milli) for size, milli in zip(sizes, taken, strict=True)]
+    return bool(placements(hosts, gpus * 1000, None))
+
+
+def may_leave(run: RunningRun, usage: dict[str, int]) -> bool:
+    """The rule in one sentence: unpaid; or past protection, and own and lower, or of a higher account and settled."""
+    if run.klass == "unallocated":
+        return True
+    if run.protected_until_s > NOW_S:
+        return False
+    if run.account == "a":
+        return run.priority < 1
+    # A quarter of a cluster's week is 0.716 of what a third of it is entitled to: any step exceeds delta.
+    return usage[run.account] > usage["a"] and NOW_S - run.started_at_s >= CONFIG.quantum_s
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(SIZES), min_size=1, max_size=4), runs, used, st.sampled_from([1, 2, 4, 6, 8]))
+def test_victims_suffice_are_all_needed_and_are_found_whenever_there_are_any(
+    sizes: list[int], drawn: list[dict[str, Any]], usage: dict[str, int], gpus: int
+) -> None:
+    cycle, running = drawn_cycle(sizes, drawn, usage, gpus)
+    victims = {decision.workload for decision in cycle.decisions if decision.action == "preempt"}
+    candidates = {run.workload for run in running if may_leave(run, usage)}
+    gang = next(decision for decision in cycle.decisions if decision.workload == "gang")
+    assert victims <= candidates
+    if fits(sizes, running, set(), gpus):
+        assert (gang.action, victims) == ("start", set())
+        return
+    assert bool(victims) == fits(sizes, running, candidates, gpus)
+    if victims:
+        assert fits(sizes, running, victims, gpus)
+        assert not any(
+            fits(sizes, running, set(fewer), gpus) for fewer in combinations(victims, len(victims) - 1)
+        )
