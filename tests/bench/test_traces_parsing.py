@@ -2,9 +2,9 @@
 
 csv splits a row in one to two microseconds, in C, and so does str.split a line of the Standard Workload Format. One
 call of a Python function costs a tenth of that, and a row takes twenty to forty: to look at each field, to name what is
-wrong with it, and to know the row again. So a table is understood at 0.05 to 0.16 of csv's speed; its three events, each
-encoded and digested on its own, take as long again or longer. What is gated is what was measured, less what a busy
-machine takes away.
+wrong with it, and to know the row again. So a table is understood at 0.05 to 0.16 of csv's speed; its three events,
+each encoded and digested, take as long again or longer. What is gated is what was measured, less what a busy machine
+takes away.
 """
 
 import csv

@@ -28,6 +28,7 @@ _SECONDS = 1 << 16
 clock that goes back, as local time does in autumn, comes to seconds that it showed before."""
 
 _READ = "read"
+_TOLD = "told"
 
 _MOST = 10**18
 """No counter of a device comes so far: thirty years of 1 MW in mJ."""
@@ -87,9 +88,11 @@ class Readings:
             raise Refused(error.message, hint=error.hint) from error
         self._read_s: dict[tuple[str, str], int] = _remembered((context or {}).get(_READ))
         self._lost_s = self._read_s
+        told = _remembered((context or {}).get(_TOLD))
         self._seconds: dict[tuple[str, str, int], None] = {
-            (*key, at_s): None for key, at_s in self._read_s.items()
+            (*key, at_s): None for found in (self._read_s, told) for key, at_s in found.items()
         }
+        self._told_twice: tuple[str, str, int] | None = None
         self._energy_mj: dict[tuple[str, str], int] = {}
         self._troubled: set[tuple[str, str, str]] = set()
 
@@ -112,8 +115,12 @@ class Readings:
         self._lost_s, self._read_s = self._read_s, {}
 
     def remember(self) -> dict[str, object]:
-        """Return when the readings before the one that was lost were taken: a retry stands for the same time."""
-        return {_READ: [[host, part, at_s] for (host, part), at_s in (self._read_s or self._lost_s).items()]}
+        """Return when the readings before the one that was lost were taken: a retry stands for the same time.
+
+        And the second that was told of twice: a retry must not take it for one that was not told of.
+        """
+        read = [[host, part, at_s] for (host, part), at_s in (self._read_s or self._lost_s).items()]
+        return {_READ: read} if self._told_twice is None else {_READ: read, _TOLD: [list(self._told_twice)]}
 
     def facts(self, host: str, at_s: int, devices: Sequence[Device], part: str = "") -> Facts:
         """Return what follows from a reading of a host, or of the part of a host that has readings of its own.
@@ -135,6 +142,7 @@ class Readings:
         """Return when the reading before was, if this one stands for the time since then."""
         before_s = self._read_s.get((host, part))
         if (host, part, at_s) in self._seconds:
+            self._told_twice = host, part, at_s
             raise BadRecord(
                 f"a second reading of {part or host} in the same second",
                 code="same-second",

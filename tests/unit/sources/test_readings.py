@@ -42,6 +42,20 @@ def test_a_reading_that_is_read_again_stands_for_the_time_since_the_one_before_i
     assert found.remember() == {"read": []}
 
 
+def test_a_second_that_was_told_of_twice_is_no_other_when_it_is_read_again() -> None:
+    found = readings()
+    for at_s in (1000, 1060):
+        found.facts("n1", at_s, [device()])
+    with pytest.raises(BadRecord):
+        found.facts("n1", 1000, [device()])
+    found.forget()
+    again = Readings("dcgm", ImportOptions(cluster="west", host="n1"), found.remember())
+    with pytest.raises(BadRecord) as caught:
+        again.facts("n1", 1000, [device()])
+    assert caught.value.code == "same-second"
+    assert sampled(again.facts("n1", 1090, [device()]))[1].interval_s == 30
+
+
 @pytest.mark.parametrize("kept", [None, 7, [1], [["n1", "", "x"]], [["n1", 5, 7]]])
 def test_a_memory_that_is_none_is_passed_over(kept: object) -> None:
     again = Readings("dcgm", ImportOptions(host="n1"), {"read": kept})
