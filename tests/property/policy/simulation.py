@@ -264,8 +264,8 @@ def check_reservations(
 
 
 def check_work_conserving(world: World, cycle: Cycle, starts: dict[str, dict[str, int]]) -> None:
-    """Nothing waits that the hosts without a reservation could take as they are."""
-    reserved = {host for kept in cycle.reservations for host in kept.placement}
+    """Nothing waits that hosts could take as they are, unless they were reserved before the cycle or are after it."""
+    reserved = {host for kept in (*world.reservations, *cycle.reservations) for host in kept.placement}
     free = {h.host: h.gpus_milli for h in world.hosts if not h.draining and h.host not in reserved}
     for placement in (*(job.hosts for job in world.running()), *starts.values()):
         for host, milli in placement.items():
