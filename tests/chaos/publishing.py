@@ -40,13 +40,18 @@ def whole_traces(form: str, folder: Path) -> list[Trace]:
 
 
 def publish(bootstrap: str, traces: list[Trace]) -> dict[Topic, int]:
-    """Put every event of the traces onto its topic; return how many each holds."""
-    return publish_all(bootstrap, messages(traces))
+    """Put every event of the traces onto its topic, of one partition if it is new; return how many each holds."""
+    return publish_all(bootstrap, messages(traces), partitions=1)
 
 
-def publish_all(bootstrap: str, events: Iterable[Published]) -> dict[Topic, int]:
-    """Put messages onto their topics; return how many each got, all of them acknowledged."""
-    broker = KafkaBroker(bootstrap)
+def publish_all(
+    bootstrap: str, events: Iterable[Published], *, partitions: int | None = None
+) -> dict[Topic, int]:
+    """Put messages onto their topics; return how many each got, all of them acknowledged.
+
+    New topics have as many partitions as given, else as planned.
+    """
+    broker = KafkaBroker(bootstrap, partitions=partitions)
     broker.ensure_topics([SCHEDULER_EVENTS, TELEMETRY])
     publisher = broker.publisher()
     counts: dict[Topic, int] = {SCHEDULER_EVENTS: 0, TELEMETRY: 0}
@@ -58,8 +63,8 @@ def publish_all(bootstrap: str, events: Iterable[Published]) -> dict[Topic, int]
 
 
 def publish_raw(bootstrap: str, values: Sequence[bytes], topic: Topic = SCHEDULER_EVENTS) -> None:
-    """Put values as they are onto a topic."""
-    broker = KafkaBroker(bootstrap)
+    """Put values as they are onto a topic, of one partition if it is new."""
+    broker = KafkaBroker(bootstrap, partitions=1)
     broker.ensure_topics([topic])
     publisher = broker.publisher()
     publisher.publish(topic, [Message("any", value) for value in values])

@@ -55,8 +55,10 @@ class Watch:
 
 def shares(ledger: Ledger, bootstrap: str, topic: Topic = SCHEDULER_EVENTS) -> list[list[int]]:
     """Return the partitions that each worker of the topic has from its group, as the broker says; [] while it moves."""
-    with reading(make_engine(ledger.url)) as reader:
+    engine = make_engine(ledger.url)
+    with reading(engine) as reader:
         name = group_name(reader, CONSUMER, topic)
+    engine.dispose()  # it is asked again and again
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         group = admin.describe_groups([name])[name]

@@ -35,15 +35,15 @@ def test_a_scrape_needs_its_time_and_is_counted_once(ledger: Ledger, repository:
     told = ("import", "dcgm", scrape, "--cluster", "west", "--at", "2026-11-30T12:00:00Z")
     assert (ledger.done(*told)["accepted"], ledger.done(*told)["repeated"]) == (1, 1)
     rows = ledger.rows(
-        "SELECT gpu, workload, rung, sampled_gpu_ms, used_gpu_upms FROM telemetry.buckets ORDER BY gpu, rung"
+        "SELECT gpu, run, rung, sampled_gpu_ms, used_gpu_upms FROM telemetry.buckets ORDER BY gpu, rung"
     )
     assert rows == [
-        ("GPU-0a", "4711", "gpu_util", 1000, 970_000_000),
-        ("GPU-0a", "4711", "gr_engine_active", 1000, 913_000_000),
-        ("GPU-0a", "4711", "tensor_active", 1000, 401_000_000),
-        ("GPU-1b", "vision/train-0", "gpu_util", 1000, 0),
+        ("GPU-0a", "job/4711", "gpu_util", 1000, 970_000_000),
+        ("GPU-0a", "job/4711", "gr_engine_active", 1000, 913_000_000),
+        ("GPU-0a", "job/4711", "tensor_active", 1000, 401_000_000),
+        ("GPU-1b", "pod/vision/train-0", "gpu_util", 1000, 0),
         ("GPU-2c/2", "", "gr_engine_active", 428, 107_000_000),
-        ("GPU-2c/7", "", "gr_engine_active", 142, 71_000_000),
+        ("GPU-2c/7", "", "gr_engine_active", 143, 71_500_000),
     ]
 
 
