@@ -38,30 +38,42 @@ class Speed(NamedTuple):
         )
 
 
+def turns(records: int, bare: Callable[[], object], whole: Callable[[], object]) -> tuple[float, float]:
+    """Return the ratio of the bare read to the whole source, and the records per second of the source."""
+    took = _took(bare, whole)
+    return median(times[0] / times[1] for times in took), records / min(times[1] for times in took)
+
+
 def speed(
     records: int, bare: Callable[[], object], understand: Callable[[], object], whole: Callable[[], object]
 ) -> Speed:
-    """Return the medians over rounds in which the three works take turns.
-
-    Processor time, so that what others do does not count; what slows the machine for a while slows all three. The
-    garbage collector is off: a whole file in plain values would make it the measure of the bare read.
-    """
-    took: list[tuple[float, ...]] = []
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(ROUNDS):
-            times = []
-            for work in (bare, understand, whole):
-                began = time.process_time()
-                work()
-                times.append(time.process_time() - began)
-            took.append(tuple(times))
-    finally:
-        gc.enable()
+    """Return the medians over rounds in which the three works take turns."""
+    took = _took(bare, understand, whole)
     return Speed(
         records,
         min(times[0] for times in took),
         median(times[0] / times[1] for times in took),
         median(times[0] / times[2] for times in took),
     )
+
+
+def _took(*works: Callable[[], object]) -> list[list[float]]:
+    """Return what each work took in each round, one after another.
+
+    Processor time, so that what others do does not count; what slows the machine for a while slows all of them. The
+    garbage collector is off: a whole file in plain values would make it the measure of the bare read.
+    """
+    took = []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(ROUNDS):
+            times = []
+            for work in works:
+                began = time.process_time()
+                work()
+                times.append(time.process_time() - began)
+            took.append(times)
+    finally:
+        gc.enable()
+    return took

@@ -27,6 +27,7 @@ _DATE_CHARACTERS = 10
 _FULL_PERCENT = 100
 _HOUR_S = 3600
 _HOUR_CHARACTERS = len("2017-10-09 07")
+_TIME_CHARACTERS = len("2017-10-09 07:01:55")
 _WITHIN_HOUR = {f":{second // 60:02}:{second % 60:02}": second for second in range(_HOUR_S)}
 """Minutes and seconds behind an hour, as times are usually written -> seconds."""
 
@@ -266,18 +267,20 @@ class LocalTimes:
         Raises:
             BadRecord: When it is no time with a date, or outside the years 1970 to 2100.
         """
-        hour = value[:_HOUR_CHARACTERS]
-        hour_s, within_s = self._hours.get(hour), _WITHIN_HOUR.get(value[_HOUR_CHARACTERS:])
+        rest = value[_TIME_CHARACTERS:]
+        hour = value[:_HOUR_CHARACTERS] + rest
+        hour_s, within_s = self._hours.get(hour), _WITHIN_HOUR.get(value[_HOUR_CHARACTERS:_TIME_CHARACTERS])
         if hour_s is not None and within_s is not None:
             return hour_s + within_s, None
         local = _parsed(field, value)
+        odd: Odd | None = None
         if local.tzinfo is None:
             local = local.replace(tzinfo=self._zone)
             odd = None if self._fixed else _doubt(field, value, local)
-            if within_s is not None:
-                self._remember(hour, local)
-        else:
-            odd = None
+        elif not rest or rest[0] in ".,":
+            within_s = None  # what looks like minutes may be those of an offset, as in 2017W41T07+01:01:55
+        if within_s is not None:
+            self._remember(hour, local)
         try:
             at_s = seconds(local)
         except OverflowError:
