@@ -104,7 +104,7 @@ def read(
     )
     lapses = {Touched(account, period): is_new for account, period, is_new in rows}
     new = frozenset(lapse for lapse, is_new in lapses.items() if is_new)
-    return Settled(book, closed, today, calendar, frozenset(lapses), dict(lapses), new)
+    return Settled(book, closed, today, calendar, frozenset(lapses), dict(lapses.keys()), new)
 
 
 def reach(connection: Reader | Writer, book: str, account: str) -> tuple[str | None, str | None]:
