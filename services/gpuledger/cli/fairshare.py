@@ -64,12 +64,7 @@ def print_division(
     from gpuledger.policy.explain import gpus_text, ratio_text
 
     places = {account: place for place, account in enumerate(order, start=1)}
-    ratios = factors or {
-        node.path: ratio_text(
-            node.used_gpu_ms * node.entitled_with_ahead.denominator, node.entitled_with_ahead.numerator
-        )
-        for node in division.tree.nodes.values()
-    }
+    ratios = factors or {node.path: ratio_text(*node.ratio) for node in division.tree.nodes.values()}
     rows = [
         (
             "  " * node.path.count(SEPARATOR) + node.path.rpartition(SEPARATOR)[2],

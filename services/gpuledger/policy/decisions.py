@@ -169,7 +169,7 @@ class Walk:
             account=gang.account,
             gpus_milli=gang.gpus_milli,
             started_at_s=self._at_s,
-            protected_until_s=self._at_s + min(gang.minimum_runtime_s, self._config.protection_cap_s),
+            protected_until_s=self._at_s + self._protected_s(turn),
             klass=turn.klass,
             placement=placement,
             priority=gang.priority,
@@ -179,8 +179,10 @@ class Walk:
         """Return until when other accounts' work could not take the GPUs of a start."""
         if turn.klass == "unallocated":
             return self._at_s
-        protected_s = min(turn.workload.minimum_runtime_s, self._config.protection_cap_s)
-        return self._at_s + max(protected_s, self._config.quantum_s)
+        return self._at_s + max(self._protected_s(turn), self._config.quantum_s)
+
+    def _protected_s(self, turn: Turn) -> int:
+        return min(turn.workload.minimum_runtime_s, self._config.protection_cap_s)
 
     def _numbers(self, turn: Turn) -> dict[str, int]:
         numbers = {

@@ -112,6 +112,15 @@ def class_of(tree: Tree, workload: PendingWorkload) -> WorkClass:
     return "allocated" if funded else "unallocated"
 
 
+def floor_milli(node: Node, tree: Tree, config: PolicyConfig) -> int:
+    """Return the GPUs below which a node that waits comes first: (1 - alpha) of its present entitlement.
+
+    Running GPUs are whole milli-GPU, so they are below the exact floor when they are below its ceiling.
+    """
+    kept_permille = PER_MILLE - config.floor_alpha_permille
+    return math.ceil(node.portion * tree.healthy_milli * kept_permille / PER_MILLE)
+
+
 class _Contender:
     """A node in the comparison with its siblings; it changes as turns are taken below it.
 
@@ -199,21 +208,18 @@ class _Contender:
 
 def _allocated(tree: Tree, config: PolicyConfig) -> _Contender:
     """Return the tree as contenders for funded starts."""
-    kept_permille = PER_MILLE - config.floor_alpha_permille
 
     def grow(contender: _Contender, node: Node) -> _Contender:
         scale = math.lcm(*(child.entitled_with_ahead.denominator for child in node.children))
         for child in node.children:
             entitled = int(child.entitled_with_ahead * scale)
-            # Running GPUs are whole milli-GPU, so they are below the exact floor when below its ceiling.
-            floor_milli = math.ceil(child.portion * tree.healthy_milli * kept_permille / PER_MILLE)
             below = _Contender(
                 child,
                 used=child.used_gpu_ms,
                 entitled=entitled,
                 scale=scale,
                 base=entitled,
-                floor_milli=floor_milli,
+                floor_milli=floor_milli(child, tree, config),
             )
             contender.children.append(grow(below, child))
         return contender

@@ -9,7 +9,6 @@ alone: no victim of what remains could be spared. Ratios are those from the begi
 accounts GPUs move one way only.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from gpuledger.kernel.accounts import lineage
-from gpuledger.policy.fair_share import Standing, Tier, Turn
+from gpuledger.policy.fair_share import Standing, Tier, Turn, floor_milli
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.state import PER_MILLE, ClusterState, PolicyConfig, RunningRun
 from gpuledger.policy.tree import Node, Tree
@@ -71,12 +70,8 @@ class Preemption:
         self._at_s = state.at_s
         self._quantum_s = config.quantum_s
         self._hysteresis = Fraction(config.hysteresis_permille, PER_MILLE)
-        kept_permille = PER_MILLE - config.floor_alpha_permille
         self._running = {path: node.running_milli for path, node in tree.nodes.items()}
-        self._floor = {
-            path: math.ceil(node.portion * tree.healthy_milli * kept_permille / PER_MILLE)
-            for path, node in tree.nodes.items()
-        }
+        self._floor = {path: floor_milli(node, tree, config) for path, node in tree.nodes.items()}
         self._excess = {path: _excess(node) for path, node in tree.nodes.items()}
         self._excess_rank = _ranks(tree, lambda node: self._excess[node.path])
         self._leaf = {account: tree.leaf_path(account) for account in {run.account for run in state.running}}
@@ -266,6 +261,4 @@ def _unpaid(node: Node) -> tuple[bool, Fraction]:
 
 
 def _standing(node: Node) -> Standing:
-    entitled = node.entitled_with_ahead
-    tier = Tier.BY_RATIO if node.share else Tier.SHARE_ZERO
-    return Standing(node.path, node.used_gpu_ms * entitled.denominator, entitled.numerator, tier)
+    return Standing(node.path, *node.ratio, Tier.BY_RATIO if node.share else Tier.SHARE_ZERO)

@@ -67,6 +67,12 @@ class Node:
         """Denominator of the ratio: entitlement over the window and over the protection cap ahead."""
         return self.entitled + self.ahead
 
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """(used + open holds) / (entitled + ahead) as whole numbers; the second is 0 without any entitlement."""
+        entitled = self.entitled_with_ahead
+        return self.used_gpu_ms * entitled.denominator, entitled.numerator
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
