@@ -12,7 +12,7 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import host as events
 from gpuledger.events.envelope import Event, decode_data, make
 from gpuledger.kernel.clock import instant, seconds
-from gpuledger.ledger import queries
+from gpuledger.ledger import projections, queries
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import rank
 from gpuledger.ledger.health import (
@@ -162,15 +162,9 @@ def _in_force(facts: Sequence[HostFact], at_s: int) -> HostFact | None:
 def _host_facts(
     connection: Reader | Writer, cluster: str, hosts: Sequence[str]
 ) -> Mapping[str, list[HostFact]]:
-    rows = driver(connection).execute(
-        "SELECT body->>'host', type, body::text, extract(epoch FROM effective_at)::bigint, source, digest"
-        " FROM ledger.journal WHERE book = %s AND workload IS NULL AND body->>'host' = ANY(%s)"
-        " AND type IN ('host.registered', 'host.state_changed', 'host.retired')",
-        (cluster, list(hosts)),
-    )
     facts: dict[str, list[HostFact]] = {}
-    for host, type_, body, at_s, source, digest in rows:
-        facts.setdefault(host, []).append(HostFact.read(type_, body, at_s, source, bytes(digest)))
+    for fact in projections.host_facts(connection, cluster, hosts):
+        facts.setdefault(fact.data.host, []).append(fact)
     return facts
 
 

@@ -127,7 +127,7 @@ def touched(connection: Reader | Writer, cluster: str, since_seq: int) -> set[st
 def _hosts(connection: Reader | Writer, cluster: str, since_seq: int) -> set[str]:
     rows = driver(connection).execute(
         "SELECT DISTINCT body->>'host' FROM ledger.journal WHERE book = %s AND workload IS NULL"
-        " AND type IN ('host.registered', 'host.state_changed', 'host.retired') AND seq > %s",
+        " AND type LIKE 'host.%%' AND seq > %s",
         (cluster, since_seq),
     )
     return {name for (name,) in rows}

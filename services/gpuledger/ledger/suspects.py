@@ -88,7 +88,7 @@ def _changed_hosts(connection: Reader | Writer, values: dict[str, object]) -> se
         UNION
         SELECT body->>'host' FROM ledger.journal
         WHERE book = %(book)s AND workload IS NULL
-          AND type IN ('host.registered', 'host.state_changed', 'host.retired')
+          AND type LIKE 'host.%%'
           AND (seq > %(seq)s OR effective_at > %(looked)s)
         """,
         values,
