@@ -104,7 +104,8 @@ def read(
     )
     lapses = {Touched(account, period): is_new for account, period, is_new in rows}
     new = frozenset(lapse for lapse, is_new in lapses.items() if is_new)
-    return Settled(book, closed, today, calendar, frozenset(lapses), dict(lapses.keys()), new)
+    last = dict(lapses.keys())  # in the order of periods, so that the last one stays
+    return Settled(book, closed, today, calendar, frozenset(lapses), last, new)
 
 
 def reach(connection: Reader | Writer, book: str, account: str) -> tuple[str | None, str | None]:

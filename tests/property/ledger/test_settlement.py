@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.property.ledger.test_laws import _database
 
@@ -161,7 +161,9 @@ def empty(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[sa.E
     yield from _database(postgres, template_database, "settlements_of_ledgers")
 
 
+# A lot that lapses beyond an open period, of an account whose first period is closed.
 @few
+@example(World("UTC", (("org/a", "2026-12", 5, None, 33, None),), (("org/a", 2, 1),), 1), random.Random(1))
 @given(worlds, st.randoms(use_true_random=False))
 def test_whenever_periods_are_closed_the_figures_as_known_and_all_sums_are_the_same(
     empty: sa.Engine, world: World, randomness: random.Random
