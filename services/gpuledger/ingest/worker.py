@@ -7,6 +7,7 @@ get their partitions from the broker's group, and the right to book them by rais
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Writer, reading, writing
@@ -139,11 +140,8 @@ class Worker:
         ]
         if not wanted:
             return
-        subscriber = self.broker.subscriber(self.topic)
-        try:
+        with closing(self.broker.subscriber(self.topic)) as subscriber:
             first = subscriber.first_positions(wanted)
-        finally:
-            subscriber.close()
         moved = [partition for partition, at in first.items() if at != stored.get(partition, 0)]
         with writing(self.intake.engine) as writer:
             for claim in offsets.claim(writer, self._consumer, self.topic, moved):
@@ -176,26 +174,20 @@ class Worker:
         self._read_alone(on_batch, ends)
 
     def _ends(self) -> Mapping[int, int]:
-        subscriber = self.broker.subscriber(self.topic)
-        try:
+        with closing(self.broker.subscriber(self.topic)) as subscriber:
             subscriber.assign(subscriber.first_positions(self.broker.partitions(self.topic)))
             return dict(subscriber.end_positions())
-        finally:
-            subscriber.close()
 
     def _read_alone(
         self, on_batch: Callable[[Progress], None], ends: Mapping[int, int] | None = None
     ) -> None:
         """Take every partition over, for ever or until all is booked up to the ends."""
-        subscriber = self.broker.subscriber(self.topic)
-        try:
+        with closing(self.broker.subscriber(self.topic)) as subscriber:
             subscriber.assign(self._held.take(self.broker.partitions(self.topic)))
             if ends is not None:
                 self.progress.waiting = sum(ends.values()) - sum(self._held.positions.values())
             self._loop(subscriber, ends, on_batch)
             self._tell()
-        finally:
-            subscriber.close()
 
     def _loop(self, feed: Feed, ends: Mapping[int, int] | None, on_batch: Callable[[Progress], None]) -> None:
         with reading(self.intake.engine) as reader:

@@ -1,6 +1,7 @@
 """The topics of a Kafka cluster."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 from kafka import errors
@@ -75,13 +76,10 @@ class KafkaBroker:
                 described.append(Described(topic))
                 continue
             partitions = self.partitions(topic)
-            subscriber = self.subscriber(topic)
-            try:
+            with closing(self.subscriber(topic)) as subscriber:
                 first = subscriber.first_positions(partitions)
                 subscriber.assign(first)
                 records = sum(subscriber.end_positions().values()) - sum(first.values())
-            finally:
-                subscriber.close()
             kept = configs[topic][_RETENTION]["value"]
             days = None if kept == FOR_EVER else int(kept) // DAY_MS
             described.append(Described(topic, len(partitions), records, days))
