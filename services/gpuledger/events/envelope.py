@@ -138,7 +138,6 @@ def make(
 def encode(*, id: str, source: str, at_s: int, data: Fact, said: bytes | None = None) -> bytes:  # noqa: A002
     """Return the structured-mode JSON of a CloudEvent; equal arguments give equal bytes. See ``make``."""
     form = _forms.get(data.__class__) or _form_of(type(data))
-    named, key = form.subject, form.key
     return _encode(
         _Envelope(
             id,
@@ -148,8 +147,8 @@ def encode(*, id: str, source: str, at_s: int, data: Fact, said: bytes | None = 
             "1.0",
             "application/json",
             form.schema,
-            f"{named}/{getattr(data, named)}" if named else None,
-            (getattr(data, key) if key else None) or ORG_BOOK,
+            form.subject_of(data),
+            form.key_of(data),
             data if said is None else msgspec.Raw(said),
         )
     )
@@ -239,14 +238,12 @@ def book_of(data: Fact) -> str:
 
 def key_of(data: Fact) -> str:
     """Return the partition key: the host for samples, otherwise the book."""
-    form = _form_of(type(data))
-    return (getattr(data, form.key) if form.key else None) or ORG_BOOK
+    return _form_of(type(data)).key_of(data)
 
 
 def subject_of(data: Fact) -> str | None:
     """Return the CloudEvents subject, such as ``workload/8841``."""
-    form = _form_of(type(data))
-    return f"{form.subject}/{getattr(data, form.subject)}" if form.subject else None
+    return _form_of(type(data)).subject_of(data)
 
 
 ORG_BOOK = "~org"
@@ -267,6 +264,12 @@ class _Form(NamedTuple):
     schema: str
     subject: str | None
     key: str | None
+
+    def subject_of(self, data: Fact) -> str | None:
+        return f"{self.subject}/{getattr(data, self.subject)}" if self.subject else None
+
+    def key_of(self, data: Fact) -> str:
+        return (getattr(data, self.key) if self.key else None) or ORG_BOOK
 
 
 def _form_of(fact: type[Fact]) -> _Form:
