@@ -2,13 +2,15 @@
 
 import datetime as dt
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import SystemClock, instant, seconds
 from gpuledger.kernel.errors import Refused
+
+if TYPE_CHECKING:
+    from gpuledger.kernel.calendar import Calendar
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 Cluster = Annotated[str | None, typer.Option("--cluster", help="One cluster; all unless given.")]
@@ -27,7 +29,7 @@ AsOf = Annotated[
 ]
 
 
-def moment(text: str | None, option: str, calendar: Calendar) -> int | None:
+def moment(text: str | None, option: str, calendar: "Calendar") -> int | None:
     """Read an instant: whole seconds, a day in the organisation's zone, or RFC 3339 with an offset.
 
     Raises:
@@ -51,7 +53,7 @@ def moment(text: str | None, option: str, calendar: Calendar) -> int | None:
     return seconds(given.astimezone(dt.UTC))
 
 
-def moment_or_now(text: str | None, option: str, calendar: Calendar) -> int:
+def moment_or_now(text: str | None, option: str, calendar: "Calendar") -> int:
     """Read an instant as ``moment`` does; the present unless given.
 
     Raises:
@@ -61,7 +63,7 @@ def moment_or_now(text: str | None, option: str, calendar: Calendar) -> int:
     return seconds(SystemClock().now()) if at_s is None else at_s
 
 
-def window(from_: str | None, to: str | None, calendar: Calendar) -> tuple[int | None, int | None]:
+def window(from_: str | None, to: str | None, calendar: "Calendar") -> tuple[int | None, int | None]:
     """Read ``--from`` and ``--to``.
 
     Raises:
@@ -76,7 +78,7 @@ def window(from_: str | None, to: str | None, calendar: Calendar) -> tuple[int |
 
 
 def recorded_window(
-    from_: str | None, to: str | None, calendar: Calendar
+    from_: str | None, to: str | None, calendar: "Calendar"
 ) -> tuple[dt.datetime | None, dt.datetime | None]:
     """Read ``--from`` and ``--to`` where they are of recorded time.
 
