@@ -5,17 +5,15 @@
 """
 
 import os
-import signal
 import sys
 
-INTERRUPTED, TERMINATED = 130, 143
+from gpuledger.cli.ending import INTERRUPTED, heed_signals
 
 
 def main() -> None:
     """Run the command line and exit."""
     try:
-        # Ends like Ctrl-C does: what was opened is closed, the embedded PostgreSQL too.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+        heed_signals()
         status = _run()
     except KeyboardInterrupt:
         status = INTERRUPTED

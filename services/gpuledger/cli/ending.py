@@ -1,0 +1,32 @@
+"""A command that is asked to end ends, whatever it is doing at that moment."""
+
+import signal
+import sys
+
+INTERRUPTED, TERMINATED = 130, 143
+
+_AGAIN_S = 0.05
+
+
+def heed_signals() -> None:
+    """Let SIGTERM end this process like Ctrl-C does: what was opened is closed, the embedded PostgreSQL too.
+
+    Both raise in whatever the main thread is doing. Where that is a finaliser or a callback of the garbage
+    collector, Python prints the exception and goes on as if nobody had asked; it is raised once more then, until it
+    meets code that can end.
+    """
+    swallowed = signal.SIGTERM
+
+    def ask_again(unraisable: "sys.UnraisableHookArgs") -> None:
+        nonlocal swallowed
+        if isinstance(unraisable.exc_value, SystemExit | KeyboardInterrupt):
+            interrupted = isinstance(unraisable.exc_value, KeyboardInterrupt)
+            swallowed = signal.SIGINT if interrupted else signal.SIGTERM
+            # Not at once: what is raised within this hook would be swallowed too.
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        else:
+            sys.__unraisablehook__(unraisable)
+
+    sys.unraisablehook = ask_again
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(swallowed))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
