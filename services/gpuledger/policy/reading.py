@@ -1,0 +1,128 @@
+"""What a cycle is told, read from the ledger in one snapshot."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.accounts import lineage, share_unless_set
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.clock import instant
+from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.ledger import queries, state
+from gpuledger.ledger.cycles import latest_cycle
+from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
+from gpuledger.ledger.periods import members
+from gpuledger.policy.placement import HostState, Room, split
+from gpuledger.policy.published import reservations_of
+from gpuledger.policy.state import AccountState, ClusterState, PendingWorkload, PolicyConfig, RunningRun
+
+
+def read_state(reader: Reader, cluster: str, at_s: int, config: PolicyConfig) -> ClusterState:
+    """Return the cluster as the ledger knows it at an instant.
+
+    Raises:
+        NotFound: When the cluster has no book.
+        Refused: When nothing says how many GPUs it has.
+    """
+    if cluster not in queries.clusters(reader):
+        raise NotFound(
+            f"cluster {cluster!r} is not known",
+            hint=f"known clusters: {', '.join(queries.clusters(reader)) or 'none yet; import something first'}",
+        )
+    start_s = at_s - config.window_s
+    capacity = state.capacity(reader, cluster, start_s, at_s)
+    if capacity.healthy_milli == 0:
+        raise Refused(
+            f"cluster {cluster!r} has no healthy GPUs at {instant(at_s):%Y-%m-%dT%H:%M:%SZ}",
+            hint="say what was installed then: gpuledger inventory apply FILE --from DAY, or gpuledger budget apply"
+            " FILE --from DAY with its GPUs under `clusters:`",
+        )
+    running = state.running(reader, cluster, at_s)
+    hosts = tuple(
+        HostState(host=h.host, gpus_milli=h.gpus * GPU_MILLI, gpu_model=h.gpu_model, draining=h.draining)
+        for h in state.hosts(reader, cluster, at_s)
+    )
+    spelling = {host.gpu_model.casefold(): host.gpu_model for host in hosts}
+    pending = tuple(
+        PendingWorkload(
+            workload=p.workload,
+            account=p.account,
+            gpus_milli=p.gpus_milli,
+            submitted_at_s=p.submitted_s,
+            eligible_at_s=p.eligible_s,
+            priority=p.priority,
+            minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
+            gpu_model=p.gpu_model and spelling.get(p.gpu_model.casefold(), p.gpu_model),
+        )
+        for p in state.pending(reader, cluster, at_s)
+    )
+    sizes = {host.host: host.gpus_milli for host in hosts}
+    return ClusterState(
+        cluster=cluster,
+        at_s=at_s,
+        healthy_milli=capacity.healthy_milli,
+        capacity_window_gpu_ms=capacity.window_gpu_ms,
+        accounts=_accounts(reader, cluster, at_s, start_s, running, _placeable(pending, hosts)),
+        running=tuple(_running(run, config, sizes) for run in running),
+        pending=pending,
+        hosts=hosts,
+        reservations=reservations_of(latest_cycle(reader, cluster, at_s=at_s) or {}),
+    )
+
+
+def _accounts(
+    reader: Reader,
+    cluster: str,
+    at_s: int,
+    start_s: int,
+    running: list[state.Running],
+    pending: Iterable[PendingWorkload],
+) -> tuple[AccountState, ...]:
+    paths = members(cluster, queries.account_paths(reader), queries.clusters(reader))
+    use = {u.account: u for u in state.window_use(reader, cluster, start_s, at_s)}
+    held = state.open_holds(reader, cluster, at_s)
+    shares = queries.shares_at(reader, instant(at_s))
+    demand: dict[str, int] = {}
+    for run in running:
+        if run.klass == "allocated":
+            demand[run.account] = demand.get(run.account, 0) + run.gpus_milli
+    for workload in pending:
+        if workload.minimum_runtime_s > 0:
+            demand[workload.account] = demand.get(workload.account, 0) + workload.gpus_milli
+    nodes = sorted({node for path in {*paths, *use, *held, *demand} for node in lineage(path)})
+    return tuple(
+        AccountState(
+            account=node,
+            share=shares.get(node, share_unless_set(node)),
+            used_gpu_ms=(use[node].allocated_gpu_ms if node in use else 0) + held.get(node, 0),
+            held_gpu_ms=held.get(node, 0),
+            unallocated_gpu_ms=use[node].unallocated_gpu_ms if node in use else 0,
+            demand_milli=demand.get(node, 0),
+        )
+        for node in nodes
+    )
+
+
+def _placeable(pending: Iterable[PendingWorkload], hosts: Iterable[HostState]) -> list[PendingWorkload]:
+    """Return what the cluster could hold; larger work, or work for another GPU model, is no demand."""
+    empty = Room(hosts)
+    fits = cache(empty.fit)
+    return [workload for workload in pending if fits(workload.gpus_milli, workload.gpu_model)]
+
+
+def _running(run: state.Running, config: PolicyConfig, sizes: Mapping[str, int]) -> RunningRun:
+    asked = DEFAULT_MINIMUM_RUNTIME_S if run.minimum_runtime_s is None else run.minimum_runtime_s
+    return RunningRun(
+        workload=run.workload,
+        run=run.run,
+        account=run.account,
+        gpus_milli=run.gpus_milli,
+        started_at_s=run.started_s,
+        protected_until_s=run.started_s + min(asked, config.protection_cap_s)
+        if run.protected_until_s is None
+        else run.protected_until_s,
+        klass="allocated" if run.klass == "allocated" else "unallocated",
+        placement=split(run.gpus_milli, {host: sizes.get(host, 0) for host in run.hosts}),
+        priority=run.priority,
+        checkpointed_at_s=run.checkpointed_s,
+    )

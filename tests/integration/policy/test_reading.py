@@ -1,0 +1,93 @@
+"""The state of a cycle, read from a real ledger."""
+
+import pytest
+from tests.integration.policy.worlds import (
+    CLOCK,
+    HOUR,
+    NOON,
+    World,
+    by_account,
+    decided,
+    event,
+    started,
+    submitted,
+)
+
+from gpuledger.events import host, workload
+from gpuledger.events.budget import ShareSet
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.policy.service import issue_cycle
+
+
+def test_use_entitlement_and_demand_come_from_the_ledger(world: World) -> None:
+    record = world.cycle()
+    found = by_account(record)
+    assert record["supply_gpus"] == 10
+    assert found["c/a"]["used_gpu_ms"] == 6 * HOUR * 1000
+    assert found["c/b"]["used_gpu_ms"] == 0
+    assert found["c/a"]["entitled_gpu_ms"] == found["c/b"]["entitled_gpu_ms"] == 5 * 7 * 24 * HOUR * 1000
+    assert (found["c/a"]["demand_gpus"], found["c/b"]["demand_gpus"]) == (6, 12)
+
+
+def test_a_workload_larger_than_the_cluster_is_no_demand(world: World) -> None:
+    assert by_account(world.cycle())["c/a"]["demand_gpus"] == 6
+
+
+def test_reservations_are_recorded_and_the_next_cycle_keeps_them(world: World) -> None:
+    # w-b4 starts now with a minimum runtime of an hour; w-b8 needs what it has, and what w-a has.
+    kept = {
+        "workload": "w-b8", "hosts": {"h1": 8000}, "at": "2027-01-15T09:00:00Z", "kind": "bound", "leaving": [],
+    }  # fmt: skip
+    assert world.cycle()["reservations"] == [kept]
+    world.intake.take([started("w-b4", NOON, 4, "h1")])
+    assert world.cycle(NOON + 60)["reservations"] == [kept]
+    due = world.cycle(NOON + HOUR)
+    leaving = [{"workload": "w-a", "run": "1"}, {"workload": "w-b4", "run": "1"}]
+    promise = {**kept, "at": "2027-01-15T09:01:00Z", "kind": "promise", "leaving": leaving}
+    assert due["reservations"] == [promise]
+    assert [{"workload": d["workload"], "run": d["run"]} for d in decided(due, "preempt")] == leaving
+    assert world.cycle(NOON, dry_run=True)["reservations"] == [kept]
+
+
+def test_a_draining_host_takes_nothing_and_sends_away_what_is_past_its_protection(world: World) -> None:
+    old = host.StateChanged(cluster="c", host="h2", gpus=8, gpu_model="x", state="draining")
+    world.intake.take(
+        [
+            event("h2", NOON - HOUR, host.Registered(cluster="c", host="h2", gpus=8, gpu_model="x")),
+            submitted("w-old", "c/a", NOON - 2 * HOUR, 2), started("w-old", NOON - 2 * HOUR, 2, "h2"),
+            submitted("w-new", "c/a", NOON - HOUR, 2), started("w-new", NOON - 60, 2, "h2"),
+            event("old", NOON - 60, old),
+        ]
+    )  # fmt: skip
+    record = world.cycle()
+    assert record["supply_gpus"] == 10
+    assert [d["workload"] for d in decided(record, "preempt")] == ["w-old"]
+    assert [d["hosts"] for d in decided(record, "start")] == [{"h1": 4000}]
+
+
+def test_a_model_is_the_same_in_any_spelling_and_another_model_is_no_demand(world: World) -> None:
+    for name, model in (("w-X", "X"), ("w-y", "y")):
+        asked = workload.Submitted(
+            cluster="c", workload=name, account="c/z", user="-", gpus_milli=1000, gpu_model=model,
+            minimum_runtime_s=HOUR,
+        )  # fmt: skip
+        world.intake.take([event(f"{name}/submitted", NOON - 60, asked), event("z", 0, ShareSet(
+            account="c/z", share=9, reason="test", by="test"))])  # fmt: skip
+    record = world.cycle()
+    assert by_account(record)["c/z"]["demand_gpus"] == 1
+    assert {d["workload"]: d["action"] for d in record["decisions"] if d["workload"] in ("w-X", "w-y")} == {
+        "w-X": "start", "w-y": "wait",
+    }  # fmt: skip
+
+
+def test_an_unknown_cluster_is_named_with_the_known_ones(world: World) -> None:
+    with pytest.raises(NotFound, match="nowhere") as caught:
+        issue_cycle(world.engine, "nowhere", at_s=NOON, clock=CLOCK, calendar=Calendar())
+    assert "c" in caught.value.hint
+
+
+def test_a_cluster_without_gpus_says_where_to_name_them(world: World) -> None:
+    with pytest.raises(Refused, match="no healthy GPUs") as caught:
+        issue_cycle(world.engine, "c", at_s=HOUR, clock=CLOCK, calendar=Calendar())
+    assert "budget apply" in caught.value.hint
