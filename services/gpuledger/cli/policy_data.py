@@ -1,7 +1,7 @@
 """``gpuledger policy-data``: what rules are in force, and from when."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,14 @@ from gpuledger.cli.asking import agreed, who
 from gpuledger.cli.options import From, Json, Yes, moment_or_now
 from gpuledger.cli.output import note, print_json, print_table
 
-app = typer.Typer(help="Policy data: the rate card and the XID table, with versions.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from gpuledger.database.engine import Reader
+    from gpuledger.kernel.calendar import Calendar
+
+app = typer.Typer(
+    help="Policy data: the rate card, the XID table and the policy's settings, with versions.",
+    no_args_is_help=True,
+)
 
 
 @app.command("apply")
@@ -62,57 +69,79 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """Print the policy data in force at a moment, and its versions."""
-    import msgspec
-
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
-    from gpuledger.ingest import policy_file
-    from gpuledger.kernel.clock import instant, iso
-    from gpuledger.ledger import health_states, queries
-    from gpuledger.ledger.health import XID_TABLE
-    from gpuledger.ledger.identity import names_of
-    from gpuledger.ledger.rates import RATE_CARD
+    from gpuledger.ledger import queries
 
     config = settings.load()
     with open_database(config) as engine, reading(engine) as reader:
         calendar = queries.calendar(reader, config.calendar)
-        at_s = moment_or_now(at, "--at", calendar)
-        card, table = queries.rate_card(reader), health_states.tables(reader).at(at_s)
-        versions = [v for policy in (RATE_CARD, XID_TABLE) for v in queries.policy_versions(reader, policy)]
-        names = names_of(reader, [version.by for _, _, version in versions])
-    in_force = {model: card.weight(model, at_s) for model in sorted(card.steps)}
-    if as_json:
-        document: dict[str, Any] = {
-            "at": iso(instant(at_s)),
-            "organisation": {"timezone": calendar.timezone, "period": "month"},
-            "rate_card": in_force,
-            "xid_table": msgspec.to_builtins(table),
-            "versions": [
-                {
-                    "policy": v.policy,
-                    "from": iso(instant(from_s)),
-                    **({"weights": v.weights} if v.policy == RATE_CARD else {}),
-                    **({"xid_table": msgspec.to_builtins(v.xid_table)} if v.policy == XID_TABLE else {}),
-                    "by": names.get(v.by, v.by),
-                }
-                for _, from_s, v in versions
-            ],
-        }
-        print_json(document)
-        return
-    print(f"organisation: days and periods in {calendar.timezone}, period month")
+        document = _document(reader, moment_or_now(at, "--at", calendar), calendar)
+    print_json(document) if as_json else _print(document)
+
+
+def _document(reader: "Reader", at_s: int, calendar: "Calendar") -> dict[str, Any]:
+    import msgspec
+
+    from gpuledger.kernel.clock import instant, iso
+    from gpuledger.kernel.knobs import PolicyConfig
+    from gpuledger.ledger import health_states, knobs, queries
+    from gpuledger.ledger.health import XID_TABLE
+    from gpuledger.ledger.identity import names_of
+    from gpuledger.ledger.rates import RATE_CARD
+
+    card, made = queries.rate_card(reader), knobs.versions(reader)
+    policies = (RATE_CARD, XID_TABLE, knobs.SETTINGS)
+    versions = [v for policy in policies for v in queries.policy_versions(reader, policy)]
+    names = names_of(reader, [version.by for _, _, version in versions])
+    clusters = sorted({version.cluster for version in made if version.cluster is not None})
+    return {
+        "at": iso(instant(at_s)),
+        "organisation": {"timezone": calendar.timezone, "period": "month"},
+        "rate_card": {model: card.weight(model, at_s) for model in sorted(card.steps)},
+        "xid_table": msgspec.to_builtins(health_states.tables(reader).at(at_s)),
+        "settings": msgspec.to_builtins(PolicyConfig()) | knobs.in_force(made, None, at_s),
+        "cluster_settings": {cluster: knobs.in_force_alone(made, cluster, at_s) for cluster in clusters},
+        "versions": [
+            {
+                "policy": v.policy,
+                "from": iso(instant(from_s)),
+                **({"weights": v.weights} if v.policy == RATE_CARD else {}),
+                **({"xid_table": msgspec.to_builtins(v.xid_table)} if v.policy == XID_TABLE else {}),
+                **({"settings": v.settings, "cluster": v.on_cluster} if v.policy == knobs.SETTINGS else {}),
+                "by": names.get(v.by, v.by),
+            }
+            for _, from_s, v in versions
+        ],
+    }
+
+
+def _print(document: dict[str, Any]) -> None:
+    import msgspec
+
+    from gpuledger.events.budget import XidTable
+    from gpuledger.ingest.policy_file import meanings
+
+    at, own = document["at"], document["cluster_settings"]
+    print(f"organisation: days and periods in {document['organisation']['timezone']}, period month")
     print_table(
         ["GPU model", ">weight (per mille)"],
-        list(in_force.items()),
-        title=f"rate card at {iso(instant(at_s))}",
+        list(document["rate_card"].items()),
+        title=f"rate card at {at}",
     )
+    table = msgspec.convert(document["xid_table"], XidTable)
+    print_table(["XID", "meaning"], list(meanings(table).items()), title=f"XID table at {at}")
     print_table(
-        ["XID", "meaning"],
-        list(policy_file.meanings(table).items()),
-        title=f"XID table at {iso(instant(at_s))}",
+        ["setting of the policy", ">every cluster", *(f">{cluster}" for cluster in own)],
+        [
+            (name, value, *(settings.get(name, "") for settings in own.values()))
+            for name, value in document["settings"].items()
+        ],
+        title=f"settings at {at}",
     )
-    for _, from_s, version in versions:
-        weights = ", ".join(f"{model} {weight}" for model, weight in (version.weights or {}).items())
-        what = weights or "an XID table"
-        print(f"from {iso(instant(from_s))} by {names.get(version.by, version.by)}: {what}")
+    for version in document["versions"]:
+        said = version.get("weights") or version.get("settings")
+        what = ", ".join(f"{name} {value}" for name, value in said.items()) if said else "an XID table"
+        of = f"{version['cluster']}: " if version.get("cluster") else ""
+        print(f"from {version['from']} by {version['by']}: {of}{what}")

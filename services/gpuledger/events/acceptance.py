@@ -11,6 +11,7 @@ from gpuledger.events.own import OWN
 from gpuledger.events.registry import Fact
 from gpuledger.events.telemetry import Sampled
 from gpuledger.events.workload import Resized, Started, Submitted
+from gpuledger.kernel import knobs
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
@@ -100,6 +101,8 @@ def _check_policy(changed: PolicyChanged) -> None:
         )
     for rule in changed.rules or ():
         mapping.check(rule)
+    for name, value in (changed.settings or {}).items():
+        knobs.check(name, value)
 
 
 def _check_priority(priority: int | None, most: int) -> None:

@@ -43,6 +43,7 @@ _POLICY_KEYS = {
     "rate_card": ("weights",),
     "mapping": ("rules",),
     "xid_table": ("xid_table",),
+    "settings": ("settings",),
 }
 
 
@@ -85,13 +86,16 @@ class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """A version of policy data is in force from the event's time on (law 12).
 
     Args:
-        policy: ``organisation`` (zone and period length), ``rate_card`` (weights), ``mapping`` or ``xid_table``.
+        policy: ``organisation`` (zone and period length), ``rate_card`` (weights), ``mapping``, ``xid_table`` or
+            ``settings`` (knobs of the policy).
         timezone: IANA zone in which days and periods are cut.
         period: Length of a budget period.
         weights: GPU model -> weight in per mille; models that are left out keep theirs.
         rules: The whole mapping: of its rules the first that matches says what a workload means.
         supersedes: The row of ``~org`` whose mapping was in force at that time before.
         xid_table: The whole table; nothing of an earlier one stays.
+        settings: Knob of the policy -> its value; null takes back what was set. Knobs that are left out keep theirs.
+        on_cluster: The cluster whose cycles the settings hold for; those of every cluster unless given.
         by: Who set it.
         reason: Why.
     """
@@ -103,6 +107,8 @@ class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     rules: list[MappingRule] | None = None
     supersedes: Positive | None = None
     xid_table: XidTable | None = None
+    settings: dict[Name, int | Form | None] | None = None
+    on_cluster: Name | None = None
     by: Person | None = None
     reason: Typed | None = None
 

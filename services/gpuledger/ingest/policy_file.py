@@ -1,16 +1,19 @@
 """The policy file: versions of policy data that people set. Read strictly."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import Repeated, XidTable
-from gpuledger.ingest.yaml_file import Strict, Word, read_yaml
+from gpuledger.ingest.yaml_file import ClusterName, Strict, Word, read_yaml
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
-from gpuledger.ledger import health_states, policies
+from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.knobs import PolicyConfig, Value, check
+from gpuledger.ledger import health_states, knobs, policies
 
 Weight = Annotated[int, Field(ge=0, le=100_000)]
 Xid = Annotated[int, Field(ge=1, le=999)]
@@ -68,16 +71,39 @@ class Xids(Strict):
         )
 
 
+def _known(settings: object) -> object:
+    """Check settings as they are written: true is no number, and 1.0 is none either."""
+    for name, value in settings.items() if isinstance(settings, dict) else ():
+        try:
+            check(str(name), value)
+        except Refused as error:
+            raise ValueError(f"{error.message}; {error.hint}") from error
+    return settings
+
+
+Settings = Annotated[dict[str, int | str | None], BeforeValidator(_known)]
+
+
 class PolicyFile(Strict):
     """The whole file.
 
     Args:
         rate_card: GPU model -> weight in per mille; models that are left out keep theirs.
         xid_table: What observations of health mean; the table in force stays when it is left out.
+        settings: Knob of the policy -> value, for every cluster; null takes back what was set, what is left out stays.
+        cluster_settings: Cluster -> the same for its own cycles, where they differ.
     """
 
     rate_card: dict[Word, Weight] = Field(default_factory=dict)
     xid_table: Xids | None = None
+    settings: Settings = Field(default_factory=dict)
+    cluster_settings: dict[ClusterName, Settings] = Field(default_factory=dict)
+
+    def all_settings(self) -> Iterator[tuple[str | None, Mapping[str, Value | None]]]:
+        """Yield (cluster, its settings), those of every cluster under None first."""
+        if self.settings:
+            yield None, self.settings
+        yield from sorted((cluster, wanted) for cluster, wanted in self.cluster_settings.items() if wanted)
 
 
 def read(path: Path) -> PolicyFile:
@@ -91,12 +117,17 @@ def read(path: Path) -> PolicyFile:
 
 
 def plan(reader: Reader, file: PolicyFile, at_s: int) -> list[str]:
-    """Return what the file changes from a moment on, a line each."""
+    """Return what the file changes from a moment on, a line each.
+
+    Raises:
+        Refused: When settings of the policy would not go together, then or at a later moment for which some are set.
+    """
     changed = policies.changed_weights(reader, file.rate_card, at_s)
     weights = [
         f"~ weight   {model}  {before} -> {wanted} per mille" for model, (before, wanted) in changed.items()
     ]
-    return [*weights, *(_table_changes(reader, file.xid_table.table(), at_s) if file.xid_table else ())]
+    table = _table_changes(reader, file.xid_table.table(), at_s) if file.xid_table else ()
+    return [*weights, *table, *_settings_changes(reader, file, at_s)]
 
 
 def put(writer: Writer, file: PolicyFile, at_s: int, by: str, *, clock: Clock, calendar: Calendar) -> None:
@@ -105,6 +136,26 @@ def put(writer: Writer, file: PolicyFile, at_s: int, by: str, *, clock: Clock, c
         policies.set_weights(writer, file.rate_card, at_s, by, clock=clock, calendar=calendar)
     if file.xid_table is not None:
         policies.set_xid_table(writer, file.xid_table.table(), at_s, by, clock=clock, calendar=calendar)
+    for cluster, wanted in file.all_settings():
+        policies.put_settings(writer, cluster, wanted, at_s, by, clock=clock, calendar=calendar)
+
+
+def _settings_changes(reader: Reader, file: PolicyFile, at_s: int) -> list[str]:
+    found = knobs.versions(reader)
+    newest = max((version.org_seq for version in found), default=0)
+    found += [knobs.Version(at_s, newest + 1, cluster, wanted) for cluster, wanted in file.all_settings()]
+    for cluster in (None, *sorted({version.cluster for version in found if version.cluster is not None})):
+        for moment_s in sorted({at_s, *(version.from_s for version in found if version.from_s > at_s)}):
+            PolicyConfig.of(knobs.in_force(found, cluster, moment_s))
+    return [
+        f"~ setting  {f'{cluster}: ' if cluster else ''}{name}  {_shown(before)} -> {_shown(value)}"
+        for cluster, wanted in file.all_settings()
+        for name, (before, value) in policies.changed_settings(reader, cluster, wanted, at_s).items()
+    ]
+
+
+def _shown(value: Value | None) -> str:
+    return "not set" if value is None else str(value)
 
 
 def _table_changes(reader: Reader, wanted: XidTable, at_s: int) -> list[str]:

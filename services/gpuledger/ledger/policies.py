@@ -13,10 +13,12 @@ from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.events.mapping import MappingRule
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
-from gpuledger.ledger import health_states, queries
+from gpuledger.kernel.knobs import Value
+from gpuledger.ledger import health_states, knobs, queries
 from gpuledger.ledger.append import append
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.health import XID_TABLE
+from gpuledger.ledger.knobs import SETTINGS
 from gpuledger.ledger.mapping import MAPPING, Version
 from gpuledger.ledger.rates import RATE_CARD
 from gpuledger.ledger.store import lock_book
@@ -53,6 +55,45 @@ def set_xid_table(
     """Put an XID table in force from a moment on, in the ``~org`` book, unless it is."""
     if health_states.tables(writer).at(at_s) != table:
         fact = PolicyChanged(policy=XID_TABLE, xid_table=table, by=by, reason=Word.POLICY_FILE)
+        _set(writer, fact, at_s, clock, calendar)
+
+
+def changed_settings(
+    connection: Reader | Writer, cluster: str | None, wanted: Mapping[str, Value | None], at_s: int
+) -> dict[str, tuple[Value | None, Value | None]]:
+    """Return knob -> (what is set at a moment, what is wanted) of those that differ; None for nothing.
+
+    Args:
+        connection: A transaction.
+        cluster: The cluster that they are for; None for every cluster.
+        wanted: Knob -> value; None takes back what was set.
+        at_s: The moment.
+    """
+    set_ = knobs.in_force_alone(knobs.versions(connection), cluster, at_s)
+    return {
+        name: (set_.get(name), value) for name, value in sorted(wanted.items()) if set_.get(name) != value
+    }
+
+
+def put_settings(
+    writer: Writer,
+    cluster: str | None,
+    wanted: Mapping[str, Value | None],
+    at_s: int,
+    by: str,
+    *,
+    clock: Clock,
+    calendar: Calendar,
+) -> None:
+    """Put settings of the policy in force from a moment on, in the ``~org`` book, unless they are."""
+    if changed_settings(writer, cluster, wanted, at_s):
+        fact = PolicyChanged(
+            policy=SETTINGS,
+            settings=dict(sorted(wanted.items())),
+            on_cluster=cluster,
+            by=by,
+            reason=Word.POLICY_FILE,
+        )
         _set(writer, fact, at_s, clock, calendar)
 
 

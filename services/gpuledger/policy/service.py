@@ -10,7 +10,8 @@ from gpuledger.kernel.clock import Clock, seconds
 from gpuledger.ledger import queries
 from gpuledger.ledger.admission import SLICE_S
 from gpuledger.ledger.landing import land
-from gpuledger.policy.cycle import PolicyConfig, run_cycle
+from gpuledger.policy.configured import read_config
+from gpuledger.policy.cycle import run_cycle
 from gpuledger.policy.reading import read_state
 from gpuledger.policy.recording import Decided, record
 
@@ -29,11 +30,11 @@ def issue_cycle(
         NotFound: When the cluster has no book.
         Refused: When it has no healthy GPUs.
     """
-    config = PolicyConfig()
     if not dry_run and abs(seconds(clock.now()) - at_s) < SLICE_S:  # a cycle of another time moves nobody now
         with writing(engine) as writer:
             land(writer, cluster, clock=clock, calendar=calendar)
     with reading(engine) as reader:
+        config = read_config(reader, cluster, at_s)
         cluster_state = read_state(reader, cluster, at_s, config)
         sequences = queries.sequences(reader)
     decided = Decided.of(cluster_state, config, sequences, run_cycle(cluster_state, config))

@@ -4,8 +4,6 @@ Values only. Amounts are ``gpu_ms`` (milli-GPU x seconds), GPUs are milli-GPU, i
 since 1970-01-01T00:00:00Z.
 """
 
-import dataclasses
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,11 +11,23 @@ from typing import Literal, NamedTuple
 
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.knobs import PER_MILLE, PolicyConfig
 from gpuledger.policy.placement import HostState, Placement
 
+__all__ = [
+    "PER_MILLE",
+    "AccountState",
+    "ClusterState",
+    "PendingWorkload",
+    "PolicyConfig",
+    "Reservation",
+    "ReservationKind",
+    "RunId",
+    "RunningRun",
+    "WorkClass",
+]
+
 WorkClass = Literal["allocated", "unallocated"]
-PER_MILLE = 1000
-_MAY_BE_0 = frozenset({"floor_alpha_permille", "hysteresis_permille", "notice_s", "grace_s"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,65 +248,6 @@ class ClusterState:
             if len(names) != len(set(names)):
                 twice = next(name for name, times in Counter(names).items() if times > 1)
                 raise Refused(f"{what.format(twice)} twice on {self.cluster!r}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyConfig:
-    """The knobs of the policy, all integers.
-
-    Args:
-        window_s: Length of the look-back window; use and entitlement are integrated over it by the caller.
-        protection_cap_s: The longest minimum runtime that is protected; also how far the order looks ahead.
-        floor_alpha_permille: alpha of the floor: an account that waits and runs below (1 - alpha) of its
-            present entitlement comes first.
-        issue_kappa_permille: kappa of the issue: an over-served account keeps at least this part of its share
-            as weight.
-        horizon_s: A deficit is made good over this long.
-        quantum_s: Every start of funded work is safe from other accounts' work for so long; also the occupancy
-            that the order expects of a start without a minimum runtime.
-        hysteresis_permille: delta of preemption: by how much the ratio of who loses GPUs exceeds the ratio of who
-            gets them.
-        notice_s: Runs that are to leave whatever the ratios are foreseen at least so long.
-        grace_s: From the order to leave until the GPUs are expected back.
-    """
-
-    window_s: int = 7 * 86_400
-    protection_cap_s: int = 8 * 3_600
-    floor_alpha_permille: int = 500
-    issue_kappa_permille: int = 500
-    horizon_s: int = 86_400
-    quantum_s: int = 900
-    hysteresis_permille: int = 50
-    notice_s: int = 900
-    grace_s: int = 60
-
-    def __post_init__(self) -> None:
-        """Refuse lengths below one second and parts outside their range.
-
-        kappa is above 0: a weight of 0 would leave GPUs idle that an account with a share asks for.
-        """
-        for setting in dataclasses.fields(self):
-            value = getattr(self, setting.name)
-            bottom = 0 if setting.name in _MAY_BE_0 else 1
-            top = PER_MILLE if setting.name.endswith("_permille") else value
-            if not bottom <= value <= top:
-                raise Refused(
-                    f"policy setting {setting.name} is {value}",
-                    hint="lengths are at least 1 s (notice and grace may be 0), alpha and delta lie in 0..1000 and"
-                    " kappa in 1..1000 per mille",
-                )
-        if max(self.quantum_s, self.notice_s) > self.protection_cap_s:
-            raise Refused(
-                f"a quantum of {self.quantum_s} s or a notice of {self.notice_s} s exceeds the protection cap of"
-                f" {self.protection_cap_s} s",
-                hint="a gang at the head is to start within cap and grace; neither may be longer than the cap",
-            )
-
-    @property
-    def version(self) -> str:
-        """Digest of every setting: equal settings have equal versions, on any machine."""
-        lines = (f"{setting.name}={getattr(self, setting.name)}" for setting in dataclasses.fields(self))
-        return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
 def _refuse_negative(owner: str, **amounts: int) -> None:

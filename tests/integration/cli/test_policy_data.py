@@ -75,6 +75,7 @@ def test_what_is_charged_from_then_on_is_restated(ledger: Ledger, card: Path, tm
         ("rate_card: {h100: -1}", "rate_card.h100"),
         ("rate_card: {h100: 1.5}", "rate_card.h100"),
         ("cap: 8", "cap: Extra inputs"),
+        ("settings: {horizont_s: 8}", "did you mean horizon_s?"),
     ],
 )
 def test_a_wrong_file_is_bad_usage(ledger: Ledger, card: Path, content: str, expected: str) -> None:
@@ -113,3 +114,20 @@ def test_a_call_that_was_killed_between_two_books_is_made_good_by_the_next(
     assert ledger.rows(applied) == [(0,)]
     assert ledger("policy-data", "apply", card, "--from", "0").out == "nothing to change\n"
     assert ledger.rows(applied) == [(1,)]
+
+
+def test_settings_of_the_policy_are_listed_with_their_versions(ledger: Ledger, card: Path) -> None:
+    card.write_text("settings: {horizon_s: 43200}\ncluster_settings: {alex: {quantum_s: 600}}")
+    ledger.done("policy-data", "apply", card, "--from", "2026-03-01", LOGNAME="ada")
+    assert ledger.done("policy-data", "list", "--at", "2026-02-28")["settings"]["horizon_s"] == 86_400
+    listed = ledger.done("policy-data", "list", "--at", "2026-03-01")
+    assert listed["settings"]["horizon_s"] == 43_200
+    assert listed["cluster_settings"] == {"alex": {"quantum_s": 600}}
+    assert [(v["cluster"], v["settings"]) for v in listed["versions"]] == [
+        (None, {"horizon_s": 43_200}),
+        ("alex", {"quantum_s": 600}),
+    ]
+    people = ledger("policy-data", "list", "--at", "2026-03-01").out
+    assert "by ada: alex: quantum_s 600" in people
+    assert "alex" in people.partition("setting of the policy")[2]
+    ledger.checked_digest()

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from gpuledger.database.engine import reading
+from gpuledger.database.engine import reading, writing
 from gpuledger.ingest import policy_file
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import SystemClock
 from gpuledger.kernel.errors import Refused
+from gpuledger.ledger import policies
 
 
 def planned(engine: sa.Engine, tmp_path: Path, text: str) -> list[str]:
@@ -70,3 +73,43 @@ def test_a_wrong_table_names_the_place(
     assert old in TABLE
     with pytest.raises(Refused, match=told):
         planned(engine, tmp_path, TABLE.replace(old, new))
+
+
+def test_settings_show_what_they_change_and_for_whom(engine: sa.Engine, tmp_path: Path) -> None:
+    text = "settings: {horizon_s: 5, grace_s: null}\ncluster_settings: {alex: {quantum_s: 600}, fau: {}}"
+    assert planned(engine, tmp_path, text) == [
+        "~ setting  horizon_s  not set -> 5",
+        "~ setting  alex: quantum_s  not set -> 600",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("settings: {horizont_s: 5}", "settings: .*horizont_s is not known; did you mean horizon_s"),
+        ("settings: {horizon_s: 0}", "horizon_s is 0; write a whole number from 1"),
+        ("settings: {horizon_s: 1.5}", "settings: .*horizon_s is 1.5"),
+        ("settings: {horizon_s: true}", "settings: .*horizon_s is True"),
+        ("settings: [horizon_s]", "settings: Input should be a valid dict"),
+        ("cluster_settings: {alex: {grace: 5}}", "cluster_settings.alex: .*did you mean grace_s"),
+        ("settings: {quantum_s: 30000}", "exceeds the protection cap"),
+        ("settings: {quantum_s: 20000}\ncluster_settings: {alex: {protection_cap_s: 10000}}", "exceeds"),
+    ],
+)
+def test_wrong_settings_are_refused(engine: sa.Engine, tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(Refused, match=told):
+        planned(engine, tmp_path, text)
+
+
+def test_settings_that_would_not_go_with_those_of_a_later_moment_are_refused(
+    engine: sa.Engine, tmp_path: Path
+) -> None:
+    clock, calendar = SystemClock(), Calendar()
+    with writing(engine) as writer:
+        policies.put_settings(
+            writer, "alex", {"protection_cap_s": 1000}, 500, "ada", clock=clock, calendar=calendar
+        )
+    with pytest.raises(Refused, match="exceeds the protection cap of 1000 s"):
+        planned(engine, tmp_path, "settings: {notice_s: 2000}")
+    text = "settings: {notice_s: 2000}\ncluster_settings: {alex: {notice_s: 900}}"
+    assert len(planned(engine, tmp_path, text)) == 2

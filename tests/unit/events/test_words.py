@@ -138,6 +138,7 @@ WELL_FORMED: list[tuple[str, str, dict[str, Any]]] = [
         ("policy.changed", field, {"policy": "organisation", "timezone": "UTC", "period": "month"})
         for field in ("policy", "timezone", "period")
     ),
+    ("policy.changed", "settings", {"policy": "settings", "settings": {"grace_s": 5}}),
 ]  # fmt: skip
 
 
@@ -153,7 +154,7 @@ def test_what_has_a_form_is_refused_at_the_door_in_another(
 
     assert understood(said(data)).name == name
     with pytest.raises(BadRecord):
-        understood(said(data | {field: NAME}))
+        understood(said(data | {field: {"grace_s": NAME} if field == "settings" else NAME}))
 
 
 def test_every_string_of_a_form_is_tried() -> None:

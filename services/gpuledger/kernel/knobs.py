@@ -1,0 +1,136 @@
+"""The knobs of the policy: their names, ranges and defaults, declared once.
+
+They are policy data (law 12): set by a file, with an effective time, in the ``~org`` book. What reads a file, what
+takes an event and what decides a cycle know them from here, so that none of them accepts what another does not.
+"""
+
+import dataclasses
+import difflib
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from gpuledger.kernel.errors import Refused
+
+PER_MILLE = 1000
+LONGEST_S = 366 * 86_400
+"""No length of time is set beyond a leap year."""
+
+Value = int | str
+
+
+class Range(NamedTuple):
+    """What a knob may be: a whole number in a range, or one of some words.
+
+    Args:
+        least: The lowest number.
+        most: The highest.
+        words: The words; then it is no number.
+    """
+
+    least: int = 1
+    most: int = LONGEST_S
+    words: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        return ", ".join(self.words) if self.words else f"a whole number from {self.least} to {self.most}"
+
+    def holds(self, value: object) -> bool:
+        """Say whether a value is within."""
+        if self.words:
+            return value in self.words
+        return type(value) is int and self.least <= value <= self.most
+
+
+_RANGE = "range"
+_S = Range()
+_S_OR_0 = Range(least=0)
+_PER_MILLE = Range(least=0, most=PER_MILLE)
+_PER_MILLE_ABOVE_0 = Range(most=PER_MILLE)
+
+
+def _knob(default: Value, within: Range) -> Any:  # noqa: ANN401 - as dataclasses.field
+    return dataclasses.field(default=default, metadata={_RANGE: within})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyConfig:
+    """The knobs of the policy: whole numbers, and words.
+
+    Args:
+        window_s: Length of the look-back window; use and entitlement are integrated over it by the caller.
+        protection_cap_s: The longest minimum runtime that is protected; also how far the order looks ahead.
+        floor_alpha_permille: alpha of the floor: an account that waits and runs below (1 - alpha) of its
+            present entitlement comes first.
+        issue_kappa_permille: kappa of the issue: an over-served account keeps at least this part of its share
+            as weight. Above 0: a weight of 0 would leave GPUs idle that an account with a share asks for.
+        horizon_s: A deficit is made good over this long.
+        quantum_s: Every start of funded work is safe from other accounts' work for so long; also the occupancy
+            that the order expects of a start without a minimum runtime.
+        hysteresis_permille: delta of preemption: by how much the ratio of who loses GPUs exceeds the ratio of who
+            gets them.
+        notice_s: Runs that are to leave whatever the ratios are foreseen at least so long.
+        grace_s: From the order to leave until the GPUs are expected back.
+    """
+
+    window_s: int = _knob(7 * 86_400, _S)
+    protection_cap_s: int = _knob(8 * 3_600, _S)
+    floor_alpha_permille: int = _knob(500, _PER_MILLE)
+    issue_kappa_permille: int = _knob(500, _PER_MILLE_ABOVE_0)
+    horizon_s: int = _knob(86_400, _S)
+    quantum_s: int = _knob(900, _S)
+    hysteresis_permille: int = _knob(50, _PER_MILLE)
+    notice_s: int = _knob(900, _S_OR_0)
+    grace_s: int = _knob(60, _S_OR_0)
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their ranges, and a quantum or notice beyond the protection cap."""
+        for name in KNOBS:
+            check(name, getattr(self, name))
+        if max(self.quantum_s, self.notice_s) > self.protection_cap_s:
+            raise Refused(
+                f"a quantum of {self.quantum_s} s or a notice of {self.notice_s} s exceeds the protection cap of"
+                f" {self.protection_cap_s} s",
+                hint="a gang at the head is to start within cap and grace; neither may be longer than the cap",
+            )
+
+    @property
+    def version(self) -> str:
+        """Digest of every knob: equal settings have equal versions, on any machine."""
+        lines = (f"{name}={getattr(self, name)}" for name in KNOBS)
+        return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Value]) -> Self:
+        """Return the defaults with some knobs set.
+
+        Raises:
+            Refused: When a knob is not known, or a value does not fit.
+        """
+        for name, value in settings.items():
+            check(name, value)
+        return cls(**settings)  # type: ignore[arg-type]  # check has seen to it
+
+
+KNOBS: Mapping[str, Range] = {
+    field.name: field.metadata[_RANGE] for field in dataclasses.fields(PolicyConfig)
+}
+"""What each knob may be, in the order of the documentation."""
+
+
+def check(name: str, value: Value | None) -> None:
+    """Check a setting of a knob; None takes back what was set.
+
+    Raises:
+        Refused: When there is no such knob, or it cannot be that; says what there is.
+    """
+    if name not in KNOBS:
+        near = difflib.get_close_matches(name, KNOBS, n=1)
+        raise Refused(
+            f"policy setting {name} is not known",
+            hint=f"did you mean {near[0]}?" if near else f"there are {', '.join(KNOBS)}",
+        )
+    if value is not None and not KNOBS[name].holds(value):
+        raise Refused(f"policy setting {name} is {value!r}", hint=f"write {KNOBS[name]}")

@@ -1,0 +1,64 @@
+"""The settings of the policy in the ``~org`` book: which knob was set to what, from when, for which cluster."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.kernel.knobs import Value
+from gpuledger.ledger import queries
+
+SETTINGS = "settings"
+"""The policy that settings are versions of."""
+
+
+class Version(NamedTuple):
+    """Settings that were made.
+
+    Args:
+        from_s: From when on they hold.
+        org_seq: The row of ``~org`` that made them; of two for one moment the later row counts.
+        cluster: The cluster they are for; None for every cluster.
+        settings: Knob -> value; None takes back what was set.
+    """
+
+    from_s: int
+    org_seq: int
+    cluster: str | None
+    settings: Mapping[str, Value | None]
+
+
+def versions(connection: Reader | Writer, *, org_seq: int | None = None) -> list[Version]:
+    """Return every version, in the order they were set.
+
+    Args:
+        connection: A transaction.
+        org_seq: The row of ``~org`` to read up to; all of them unless given.
+    """
+    return [
+        Version(from_s, seq, changed.on_cluster, changed.settings or {})
+        for seq, from_s, changed in queries.policy_versions(connection, SETTINGS)
+        if org_seq is None or seq <= org_seq
+    ]
+
+
+def in_force(found: Iterable[Version], cluster: str | None, at_s: int) -> dict[str, Value]:
+    """Return the knobs that are set for a cluster at a moment: its own settings before those of every cluster.
+
+    Args:
+        found: Versions in any order.
+        cluster: The cluster; None for the settings of every cluster alone.
+        at_s: The moment.
+    """
+    return in_force_alone(found, None, at_s) | (in_force_alone(found, cluster, at_s) if cluster else {})
+
+
+def in_force_alone(found: Iterable[Version], cluster: str | None, at_s: int) -> dict[str, Value]:
+    """Return what is set at a moment for a cluster itself, or for None by the settings of every cluster."""
+    settings: dict[str, Value] = {}
+    for version in sorted(found, key=lambda v: (v.from_s, v.org_seq)):
+        if version.from_s <= at_s and version.cluster == cluster:
+            for name, value in version.settings.items():
+                settings.pop(name, None)
+                if value is not None:
+                    settings[name] = value
+    return settings

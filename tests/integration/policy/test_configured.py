@@ -1,0 +1,64 @@
+"""The configuration of a cycle: the settings in force at its instant, a cluster's own before those of every cluster."""
+
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+
+from gpuledger.database.engine import make_engine, reading, writing
+from gpuledger.events.budget import PolicyChanged
+from gpuledger.events.envelope import ORG_BOOK, make
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import SystemClock
+from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.knobs import PolicyConfig, Value
+from gpuledger.ledger.append import append
+from gpuledger.policy.configured import read_config
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[sa.Engine]:
+    engine = make_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+def put(engine: sa.Engine, at_s: int, cluster: str | None = None, **settings: Value | None) -> None:
+    fact = PolicyChanged(policy="settings", settings=settings, on_cluster=cluster)
+    event, _ = make(id=f"{at_s}/{cluster}/{settings}", source="test", at_s=at_s, data=fact)
+    with writing(engine) as writer:
+        append(writer, ORG_BOOK, [event], clock=SystemClock(), calendar=Calendar())
+
+
+def config(engine: sa.Engine, cluster: str, at_s: int, org_seq: int | None = None) -> PolicyConfig:
+    with reading(engine) as reader:
+        return read_config(reader, cluster, at_s, org_seq=org_seq)
+
+
+def test_nothing_said_are_the_defaults(engine: sa.Engine) -> None:
+    assert config(engine, "c", 0) == PolicyConfig()
+
+
+def test_settings_hold_from_their_moment_on_whatever_the_order_they_came_in(engine: sa.Engine) -> None:
+    put(engine, 200, horizon_s=2)
+    put(engine, 100, horizon_s=1, grace_s=5)
+    assert config(engine, "c", 99) == PolicyConfig()
+    assert config(engine, "c", 100) == PolicyConfig(horizon_s=1, grace_s=5)
+    assert config(engine, "c", 200) == PolicyConfig(horizon_s=2, grace_s=5)
+    assert config(engine, "c", 200, org_seq=1) == PolicyConfig(horizon_s=2)
+
+
+def test_a_cluster_has_its_own_until_they_are_taken_back(engine: sa.Engine) -> None:
+    put(engine, 100, "c", horizon_s=1)
+    put(engine, 200, horizon_s=2)
+    put(engine, 300, "c", horizon_s=None)
+    put(engine, 400, horizon_s=None)
+    assert [config(engine, "c", at_s).horizon_s for at_s in (100, 200, 300, 400)] == [1, 1, 2, 86_400]
+    assert [config(engine, "d", at_s).horizon_s for at_s in (100, 200, 300, 400)] == [86_400, 2, 2, 86_400]
+
+
+def test_settings_that_do_not_go_together_stop_a_cycle_with_a_message(engine: sa.Engine) -> None:
+    put(engine, 100, "c", protection_cap_s=100)
+    with pytest.raises(Refused, match="'c': a quantum of 900 s") as caught:
+        config(engine, "c", 100)
+    assert "policy-data list" in caught.value.hint
