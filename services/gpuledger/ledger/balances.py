@@ -2,8 +2,8 @@
 
 own available = granted + transferred + credited - expired - charged - held, in weighted units shown as
 gpu_ms; granted holds what was carried over from the period before; available is that, or the room under the
-tightest limit above when that is smaller. What the time since the last tick adds is added on reading, so that a
-balance never waits for a job to end.
+tightest limit above when that is smaller. What the time since the last tick adds is added on reading - use, and lots
+that are gone since -, so that a balance never waits for a job to end or for a tick.
 """
 
 import datetime as dt
@@ -21,8 +21,8 @@ from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.lapses import Ahead
 from gpuledger.ledger.limits import Binding, Limit, binding, limits, spent_below
-from gpuledger.ledger.remainder import remainder
 from gpuledger.ledger.store import EFFECTIVE_PERIOD, LEGS
 
 
@@ -149,12 +149,18 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
     sums = {(book, account, period): amounts for book, account, period, *amounts in rows}
     if query.as_of is not None:
         now_s = min(now_s, seconds(query.as_of))
-    open_time = remainder(reader, query.cluster, now_s, query.as_of, calendar, as_known=query.as_known)
-    for place, rest in open_time.items():
+    ahead = Ahead(reader, query.cluster, now_s, query.as_of, calendar, as_known=query.as_known)
+    for place, rest in ahead.used.items():
         amounts = sums.setdefault(place, [0] * _POTS)
         amounts[_CHARGED] += rest.charged
         amounts[_HELD] += rest.held
         amounts[_UNALLOCATED] += rest.unallocated
+    for place, amount in ahead.expired.items():
+        sums.setdefault(place, [0] * _POTS)[_EXPIRED] += amount
+    for place, amount in ahead.rolled.items():
+        amounts = sums.setdefault(place, [0] * _POTS)
+        amounts[_GRANTED] += amount
+        amounts[_ROLLED] += amount
     own = [
         _own(book, own_path(account) if account in inner else account, period, amounts)
         for (book, account, period), amounts in sorted(sums.items())
@@ -175,7 +181,7 @@ def _bound(own: Balance, caps: Mapping[Limit, int], spent: Mapping[Limit, int]) 
 
 
 _POTS = 8
-_CHARGED, _HELD, _UNALLOCATED = 2, 3, 6
+_GRANTED, _CHARGED, _HELD, _EXPIRED, _UNALLOCATED, _ROLLED = 0, 2, 3, 5, 6, 7
 """Places in a row of sums."""
 
 _FOLDED = f"""

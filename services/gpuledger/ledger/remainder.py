@@ -4,11 +4,11 @@ Reads add it, so that a balance never waits for a job to end or for the next tic
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.calendar import Calendar, Slice
 from gpuledger.kernel.clock import seconds
 from gpuledger.ledger import queries
 from gpuledger.ledger.charges import Booking
@@ -17,6 +17,9 @@ from gpuledger.ledger.rates import UNWEIGHTED, Rates
 
 Place = tuple[str, str, str]
 """Book, account, period."""
+
+Dated = tuple[str, str, dt.date]
+"""Book, account, the organisation's day."""
 
 
 @dataclass(slots=True)
@@ -47,9 +50,30 @@ def remainder(
         calendar: The organisation's days.
         as_known: Into the period that it belongs to, shut or not; else into the one that it would be booked into.
     """
-    found: dict[Place, Remainder] = {}
     shut = {} if as_known else queries.shut_periods(reader, as_of)
     bookings = {book: Booking(calendar, periods) for book, periods in shut.items()}
+    return by_period(open_time(reader, cluster, now_s, as_of, calendar), bookings, calendar)
+
+
+def by_period(
+    by_day: Mapping[Dated, Remainder], bookings: Mapping[str, Booking], calendar: Calendar
+) -> dict[Place, Remainder]:
+    """Sum up days by the period that each would be booked into; books without a booking have no period that is shut."""
+    found: dict[Place, Remainder] = {}
+    for (book, account, day), part in by_day.items():
+        period = bookings.get(book, Booking(calendar)).period(day)
+        whole = found.setdefault((book, account, period), Remainder())
+        whole.charged += part.charged
+        whole.held += part.held
+        whole.unallocated += part.unallocated
+    return found
+
+
+def open_time(
+    reader: Reader | Writer, cluster: str | None, now_s: int, as_of: dt.datetime | None, calendar: Calendar
+) -> dict[Dated, Remainder]:
+    """Return what runs that go on, and holds that lapse, take from each account by day; as ``remainder`` otherwise."""
+    found: dict[Dated, Remainder] = {}
     cards, ticks = queries.rate_cards(reader, as_of), queries.ticks(reader, as_of)
     in_force, values = queries.in_force(reader, as_of)
     values = {"cluster": cluster, "now": now_s, **values}
@@ -64,47 +88,29 @@ def remainder(
         start_s = max(seconds(from_at), ticks.get(book, 0))
         end_s = now_s if capped_at is None else min(now_s, seconds(capped_at))
         drained = windows.get((book, workload, run), []) if klass == "allocated" else []
-        for period, used, held in _pieces(
-            (start_s, end_s),
-            gpus_milli,
-            model,
-            cards.get(book, UNWEIGHTED),
-            drained,
-            bookings.get(book, Booking(calendar)),
-        ):
-            part = found.setdefault((book, account, period), Remainder())
+        for piece in calendar.slices(start_s, end_s):
+            card = cards.get(book, UNWEIGHTED)
+            used = card.weighted(model, gpus_milli, piece.start_s, piece.end_s)
+            part = found.setdefault((book, account, piece.day), Remainder())
             if klass == "allocated":
                 part.charged += used
-                part.held -= held
+                part.held -= _drains(piece, gpus_milli, model, card, drained)
             else:
                 part.unallocated += used
     for place, held in _expired(reader, in_force, values, cards, ticks, calendar):
-        book, account, day = place
-        period = bookings.get(book, Booking(calendar)).period(day)
-        found.setdefault((book, account, period), Remainder()).held -= held
+        found.setdefault(place, Remainder()).held -= held
     return found
 
 
-def _pieces(
-    span: tuple[int, int],
-    gpus_milli: int,
-    model: str | None,
-    card: Rates,
-    drained: list[tuple[int, int]],
-    booking: Booking,
-) -> list[tuple[str, int, int]]:
-    """Return (period, what is used, the part of it that drains a hold) of a run that goes on."""
-    pieces = []
-    for period in booking.calendar.periods_between(*span):
-        first_s, last_s = booking.calendar.period_bounds_s(period)
-        start_s, end_s = max(span[0], first_s), min(span[1], last_s)
-        held = sum(
-            card.weighted(model, gpus_milli, max(start_s, from_s), min(end_s, to_s))
-            for from_s, to_s in drained
-            if max(start_s, from_s) < min(end_s, to_s)
-        )
-        pieces.append((booking.into(period), card.weighted(model, gpus_milli, start_s, end_s), held))
-    return pieces
+def _drains(
+    piece: Slice, gpus_milli: int, model: str | None, card: Rates, drained: list[tuple[int, int]]
+) -> int:
+    """Return the part of what is used in a piece of a day that drains a hold."""
+    return sum(
+        card.weighted(model, gpus_milli, max(piece.start_s, from_s), min(piece.end_s, to_s))
+        for from_s, to_s in drained
+        if max(piece.start_s, from_s) < min(piece.end_s, to_s)
+    )
 
 
 def _windows(
@@ -129,7 +135,7 @@ def _expired(
     cards: dict[str, Rates],
     ticks: dict[str, int],
     calendar: Calendar,
-) -> Iterator[tuple[tuple[str, str, dt.date], int]]:
+) -> Iterator[tuple[Dated, int]]:
     """Yield (book, account, day) and what was set aside for a start that did not come; the next tick posts it."""
     rows = driver(reader).execute(
         "SELECT book, account, gpus_milli, gpu_model, from_at, to_at, expires_at FROM ledger.holds AS s"

@@ -37,6 +37,8 @@ class Settled(NamedTuple):
         lapses: Accounts and periods with lots that have lapsed before their period's close.
         last_lapse: Account -> the last of those periods.
         lapsed_since: Those of the lapses that are new since the clock stood where it did before.
+        as_of_seq: The newest row that is known of; None for all. Of lots that were carried over nothing is known then:
+            they follow from those that were given.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Settled(NamedTuple):
     lapses: frozenset[Touched] = frozenset()
     last_lapse: Mapping[str, str] = {}
     lapsed_since: frozenset[Touched] = frozenset()
+    as_of_seq: int | None = None
 
     def through(self, account: str, start: str) -> list[str]:
         """Return the periods that an account's arithmetic reaches from one on: up to the last that anything settles.
@@ -69,6 +72,7 @@ def read(
     *,
     before_s: int | None = None,
     accounts: Collection[str] | None = None,
+    as_of_seq: int | None = None,
 ) -> Settled:
     """Return how far a book is settled.
 
@@ -79,20 +83,20 @@ def read(
         ticked_s: Where its clock stands.
         before_s: Where it stood before; None for nowhere.
         accounts: Only lapses of these, and of accounts with a new one; all unless given.
+        as_of_seq: As it was after this row; as it is unless given.
     """
-    rows = driver(connection).execute(
-        "SELECT period FROM ledger.periods WHERE book = %s AND state = 'closed'", (book,)
-    )
-    closed = frozenset(period for (period,) in rows)
+    closed = _closed(connection, book, as_of_seq)
     before = dt.date.min if before_s is None else calendar.day_of(before_s)
     today = dt.date.min if ticked_s is None else calendar.day_of(ticked_s)
     rows = driver(connection).execute(
         """
-        SELECT account, period, max(expires_on) > %(before)s FROM ledger.lots
-        WHERE book = %(book)s AND expires_on <= %(today)s AND (%(accounts)s::text[] IS NULL
-              OR account = ANY(%(accounts)s) OR account IN (
-                  SELECT account FROM ledger.lots
-                  WHERE book = %(book)s AND expires_on > %(before)s AND expires_on <= %(today)s))
+        WITH lapsed AS (
+            SELECT account, period, expires_on FROM ledger.lots
+            WHERE book = %(book)s AND expires_on <= %(today)s AND (%(seq)s::bigint IS NULL
+                  OR (created_seq <= %(seq)s AND NOT starts_with(name, %(rolled)s))))
+        SELECT account, period, max(expires_on) > %(before)s FROM lapsed
+        WHERE %(accounts)s::text[] IS NULL OR account = ANY(%(accounts)s)
+              OR account IN (SELECT account FROM lapsed WHERE expires_on > %(before)s)
         GROUP BY account, period ORDER BY period
         """,
         {
@@ -100,12 +104,30 @@ def read(
             "before": before,
             "today": today,
             "accounts": None if accounts is None else sorted(accounts),
+            "seq": as_of_seq,
+            "rolled": ROLLED,
         },
     )
     lapses = {Touched(account, period): is_new for account, period, is_new in rows}
     new = frozenset(lapse for lapse, is_new in lapses.items() if is_new)
     last = dict(lapses.keys())  # in the order of periods, so that the last one stays
-    return Settled(book, closed, today, calendar, frozenset(lapses), last, new)
+    return Settled(book, closed, today, calendar, frozenset(lapses), last, new, as_of_seq)
+
+
+def _closed(connection: Reader | Writer, book: str, as_of_seq: int | None) -> frozenset[str]:
+    if as_of_seq is None:
+        rows = driver(connection).execute(
+            "SELECT period FROM ledger.periods WHERE book = %s AND state = 'closed'", (book,)
+        )
+    else:
+        rows = driver(connection).execute(
+            "SELECT period FROM (SELECT DISTINCT ON (body->>'period') body->>'period' AS period, type"
+            " FROM ledger.journal WHERE book = %s AND seq <= %s AND workload IS NULL"
+            " AND type IN ('period.closed', 'period.reopened') ORDER BY body->>'period', seq DESC) AS newest"
+            " WHERE type = 'period.closed'",
+            (book, as_of_seq),
+        )
+    return frozenset(period for (period,) in rows)
 
 
 def reach(connection: Reader | Writer, book: str, account: str) -> tuple[str | None, str | None]:
@@ -192,6 +214,7 @@ def uses(
           AND account = ANY(%(accounts)s) AND code NOT IN ('expiry', 'rollover')
           AND (amount < 0 OR code NOT IN ('grant', 'transfer'))
           AND (%(booked_in)s::text IS NULL OR period = %(booked_in)s)
+          AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)
         GROUP BY account, effective_on
         """,
         {
@@ -200,6 +223,7 @@ def uses(
             "first": first_day,
             "accounts": list(starts),
             "booked_in": booked_in,
+            "seq": book.as_of_seq,
         },
     )
     found: dict[tuple[str, str], dict[dt.date, int]] = {}
@@ -217,9 +241,10 @@ def posted(
         f"SELECT account, code, from_pot, effective_on, sum(signed)::bigint, max(seq) FROM ({SIGNED}"
         " WHERE book = %s AND code IN ('expiry', 'rollover') AND effective_on >= %s"
         # What rolls over is booked in two periods, from the first into the second.
-        " AND (%s::text IS NULL OR least(debit_period, credit_period) = %s)) AS own"
+        " AND (%s::text IS NULL OR least(debit_period, credit_period) = %s)"
+        " AND (%s::bigint IS NULL OR seq <= %s)) AS own"
         " WHERE account = ANY(%s) GROUP BY account, code, from_pot, effective_on",
-        (book.name, first_day, booked_in, booked_in, list(starts)),
+        (book.name, first_day, booked_in, booked_in, book.as_of_seq, book.as_of_seq, list(starts)),
     )
     found: dict[str, dict[Key, Posted]] = {}
     for account, code, pot, day, amount, seq in rows:

@@ -18,6 +18,8 @@ from gpuledger.ledger.lots import Lot, Settlement, settle
 from gpuledger.ledger.projections import Journalled
 from gpuledger.ledger.settled import DEBT, Carried, Settled, Touched
 
+_NOTHING: Mapping[Touched, Mapping[dt.date, int]] = {}
+
 
 def due(
     writer: Writer,
@@ -56,6 +58,37 @@ def due(
             writer, extent, fact, sealed, sorted(t.account for t in touched if t.period == fact.period)
         )
     return found + _restate(writer, extent, booking, touched, found)
+
+
+def unposted(
+    reader: Reader | Writer,
+    book: Settled,
+    booking: Booking,
+    further: Mapping[Touched, Mapping[dt.date, int]],
+) -> list[Posting]:
+    """Return the expiry and rollover that a tick would post, and write nothing.
+
+    Args:
+        reader: A snapshot.
+        book: How far it is settled when that tick has come.
+        booking: Which periods are shut.
+        further: Account and period -> day -> what the tick would take from the budget, other than this.
+    """
+    touched = {t for t in further if t.period in book.closed or t in book.lapses} | book.lapsed_since
+    starts: dict[str, str] = {}
+    if (
+        book.as_of_seq is not None
+    ):  # as of then who was carried what is worked out anew, from the first close on
+        for account, period in sorted(touched | book.lapses):
+            starts.setdefault(account, min((*book.closed, period)))
+    else:
+        for account, period in sorted(touched):
+            starts.setdefault(account, period)
+    from_scratch = book.as_of_seq is not None
+    want, _ = _arithmetic(
+        reader, book, starts, upto_seq=book.as_of_seq, from_scratch=from_scratch, further=further
+    )
+    return _differences(reader, book, booking, starts, want, ())
 
 
 def wanted(
@@ -157,17 +190,22 @@ def _arithmetic(
     booked_in: str | None = None,
     upto_seq: int | None = None,
     from_scratch: bool = False,
+    further: Mapping[Touched, Mapping[dt.date, int]] = _NOTHING,
 ) -> tuple[dict[str, dict[Key, int]], Carried]:
     """Settle each account from its start on; return what must stand, and what goes on into later periods."""
     if not starts:
         return {}, {}
     lots = settled.lots(connection, book, starts, upto_seq, from_scratch=from_scratch)
     uses = settled.uses(connection, book, starts, booked_in)
+    for (account, period), days in further.items():
+        own = uses.setdefault((account, period), {})
+        for day, used in days.items():
+            own[day] = own.get(day, 0) + used
     want: dict[str, dict[Key, int]] = {account: {} for account in starts}
     carried: Carried = {}
     for account, start in starts.items():
-        found, further = unfold(book, account, start, lots, uses)
-        carried |= further
+        found, gone_on = unfold(book, account, start, lots, uses)
+        carried |= gone_on
         for period, settlement in found.items():
             for key, amount in _keys(book, account, period, settlement):
                 want[account][key] = want[account].get(key, 0) + amount
@@ -206,7 +244,7 @@ def _keys(book: Settled, account: str, period: str, settlement: Settlement) -> I
 
 
 def _differences(
-    connection: Writer,
+    connection: Reader | Writer,
     book: Settled,
     booking: Booking,
     starts: Mapping[str, str],
