@@ -20,7 +20,7 @@ from gpuledger.collect.kubernetes_state import PositionFile
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.heartbeat import Heartbeat
 from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter
-from gpuledger.ingest.importer import Sink
+from gpuledger.ingest.importer import Sink, take_records
 from gpuledger.ingest.intake import Taken
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import BadRecord, Unavailable
@@ -167,7 +167,7 @@ class Collector:
 
     def _book(self, batch: Sequence[Heard]) -> None:
         """Book what was heard; then, and only then, keep how far that was."""
-        records: list[list[tuple[Event, bytes]]] = []
+        records: list[tuple[bytes, list[tuple[Event, bytes]]]] = []
         letters: list[DeadLetter] = []
         for heard in batch:
             for change, raw, at_s in self._states(heard):
@@ -179,9 +179,15 @@ class Collector:
                     continue
                 self._remember(heard.kind, change, raw, tells=bool(facts))
                 if facts:
-                    records.append(list(facts))
+                    records.append((line, list(facts)))
                 self._tell(oddities)
-        self._count(records, letters, self._sink.take([pair for facts in records for pair in facts], letters))
+        taken, refused = take_records(self._sink, records, letters)
+        if refused:
+            put_aside = [self._letter(line, error) for line, error in refused]
+            self._sink.take([], put_aside)
+            letters += put_aside
+        lines = {line for line, _ in refused}
+        self._count([facts for line, facts in records if line not in lines], letters, taken)
         for heard in batch:
             self._position.seen[heard.kind] = heard.at_s
             if heard.version:

@@ -44,12 +44,17 @@ class PolledSink:
         self.workloads.clear()
 
     def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
-        """Accept a batch; say which events were new."""
+        """Accept a batch; say which events were new. One that was not taken may come again, as news."""
         self.workloads.update(
             event.data.workload for event, _ in events if isinstance(event.data, WorkloadFact)
         )
+        before = self._told.copy(), self._states.copy()
         fresh = [replace(letter, position=0) for letter in letters if self._is_new(letter)]
-        return self._inner.take([pair for pair in events if self._is_news(pair[0])], fresh)
+        try:
+            return self._inner.take([pair for pair in events if self._is_news(pair[0])], fresh)
+        except BaseException:
+            self._told, self._states = before
+            raise
 
     def _is_news(self, event: Event) -> bool:
         fact = event.data

@@ -1,13 +1,14 @@
 """``gpuledger import``: foreign records -> events -> the ledger, straight or through Kafka.
 
-Both ways book the same events; a record counts as repeated when the book knew all its events.
+Both ways book the same events; a record counts as repeated when the book knew all its events. A record whose amounts
+the ledger cannot hold becomes a dead letter as one that cannot be read, and the others are booked.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events.envelope import Event, book_of, key_of
@@ -17,10 +18,13 @@ from gpuledger.ingest import telemetry
 from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter, put
 from gpuledger.ingest.intake import Intake, Taken
 from gpuledger.ingest.known_runs import LedgerRuns
+from gpuledger.kernel.errors import BadRecord, TooLarge
 from gpuledger.ledger.store import known_identities
 from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Source, Translated
 from gpuledger.streams.protocol import Broker, Message
 from gpuledger.streams.topics import BUDGET_EVENTS, SCHEDULER_EVENTS, TELEMETRY, Topic
+
+Record = TypeVar("Record")
 
 BATCH_RECORDS = 2000
 RAW_BYTES_MAX = 16 * 2**20
@@ -139,9 +143,14 @@ def run_import(
     for batch in iter(lambda: list(islice(records, BATCH_RECORDS)), []):
         understood = [item for item in batch if isinstance(item, Translated)]
         faults = [item for item in batch if isinstance(item, Fault)]
-        events = [pair for item in understood for pair in item.events]
-        taken = sink.take(events, [_letter(source, options, fault) for fault in faults])
-        clusters.update(book_of(event.data) for event, _ in events)
+        letters = [_letter(source, options, fault) for fault in faults]
+        taken, refused = take_records(sink, [(item, item.events) for item in understood], letters)
+        put_aside = {id(item): item.as_fault(error) for item, error in refused if item.as_fault}
+        if put_aside:
+            sink.take([], [_letter(source, options, fault) for fault in put_aside.values()])
+            faults += put_aside.values()
+            understood = [item for item in understood if id(item) not in put_aside]
+        clusters.update(book_of(event.data) for item in understood for event, _ in item.events)
         report.records += len(batch)
         report.dead_lettered += len(faults)
         for item in understood:
@@ -152,6 +161,29 @@ def run_import(
         report.faults += [_told(fault) for fault in faults]
         on_progress(batch[-1].bytes_read)
     return report, sorted(clusters)
+
+
+def take_records(
+    sink: Sink, records: Sequence[tuple[Record, Sequence[tuple[Event, bytes]]]], letters: Sequence[DeadLetter]
+) -> tuple[Taken, list[tuple[Record, BadRecord]]]:
+    """Book records; return what was new, and those that the ledger cannot hold the amounts of: none of these is booked.
+
+    Args:
+        sink: Where they go.
+        records: Each with its events.
+        letters: What could not be read, kept beside them.
+    """
+    try:
+        return sink.take([pair for _, events in records for pair in events], letters), []
+    except TooLarge as error:
+        if len(records) <= 1:
+            reason = BadRecord(error.message, code="amount-too-large", hint=error.hint)
+            return sink.take([], letters), [(record, reason) for record, _ in records]
+    # It is among these: the half without it is booked as it is.
+    middle = len(records) // 2
+    taken, refused = take_records(sink, records[:middle], letters)
+    further, others = take_records(sink, records[middle:], [])
+    return Taken(taken.accepted | further.accepted, taken.repeated + further.repeated), [*refused, *others]
 
 
 def _letter(source: Source, options: ImportOptions, fault: Fault) -> DeadLetter:

@@ -6,6 +6,7 @@ one job of a listing. Who understands the pieces of one kind of file is an ``Int
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -75,15 +76,21 @@ def interpret(
         try:
             events, oddities = interpreter.translate(piece.raw)
         except BadRecord as error:
-            context = context_of(path, piece.number, interpreter.options) | interpreter.remember(piece.raw)
-            message = f"{place}:{piece.number}: {error.message}"
-            yield Fault(piece.number, error.code, message, error.hint, piece.raw, context, place, position)
+            yield _fault(path, interpreter, piece, position, error)
             continue
         if not events:
             continue
         if not piece.ended:
             oddities = [*oddities, NO_NEWLINE]
-        yield Translated(piece.number, events, anomalies(place, piece.number, oddities), position)
+        as_fault = partial(_fault, path, interpreter, piece, position)
+        yield Translated(piece.number, events, anomalies(place, piece.number, oddities), position, as_fault)
+
+
+def _fault(path: Path, interpreter: Interpreter, piece: Line, position: int, error: BadRecord) -> Fault:
+    place = path_text(path)
+    context = context_of(path, piece.number, interpreter.options) | interpreter.remember(piece.raw)
+    message = f"{place}:{piece.number}: {error.message}"
+    return Fault(piece.number, error.code, message, error.hint, piece.raw, context, place, position)
 
 
 def interpret_again(kind: type[Interpreter], raw: bytes, context: Mapping[str, object]) -> Translated:

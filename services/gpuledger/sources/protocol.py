@@ -1,6 +1,6 @@
 """What every source promises: foreign records in, facts or faults out, nothing lost on the way."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from gpuledger.events.envelope import Event
+from gpuledger.kernel.errors import BadRecord
 
 
 class KnownRun(NamedTuple):
@@ -78,12 +79,14 @@ class Translated(msgspec.Struct, frozen=True, gc=False):
         events: Each fact with its bytes as they go onto a stream.
         anomalies: What was odd about the record.
         bytes_read: Position in the file on disk (compressed), for a progress bar.
+        as_fault: Makes a fault of it when the ledger cannot hold what it says; None for one that was read again.
     """
 
     line: int
     events: tuple[tuple[Event, bytes], ...]
     anomalies: tuple[Anomaly, ...] = ()
     bytes_read: int = 0
+    as_fault: "Callable[[BadRecord], Fault] | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -220,13 +221,14 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
             events, oddities = translator.translate(Record(row_values(header, raw), raw, ordinal))
         except BadRecord as error:
             translator.lose()
-            yield _fault(table, translator, item, ordinal, error, position)
+            yield _fault(table, translator, item, ordinal, position, error)
             continue
         if not events:
             continue  # such as a host without GPUs
         if not item.ended:
             oddities = [*oddities, NO_NEWLINE]
-        yield Translated(item.number, events, anomalies(place, item.number, oddities), position)
+        as_fault = partial(_fault, table, translator, item, ordinal, position)
+        yield Translated(item.number, events, anomalies(place, item.number, oddities), position, as_fault)
 
 
 def surveyed_rows(table: Table) -> Iterator[dict[str, str] | Broken | BadRecord]:
@@ -313,7 +315,7 @@ def _without_return(raw: bytes) -> bytes:
 
 
 def _fault(
-    table: Table, translator: Translator, item: Line, ordinal: int, error: BadRecord, position: int
+    table: Table, translator: Translator, item: Line, ordinal: int, position: int, error: BadRecord
 ) -> Fault:
     context = _context(table, translator.options, item.number, ordinal)
     with suppress(BadRecord):  # a row that cannot be split has nothing to remember

@@ -1,5 +1,7 @@
 """What the ledger's columns cannot hold becomes a dead letter: the worker goes on, and all else is booked."""
 
+from pathlib import Path
+
 import pytest
 from tests.integration.ingest.test_worker import count, position, put, run, told
 
@@ -9,9 +11,12 @@ from gpuledger.events.fields import GPUS_MAX
 from gpuledger.events.workload import Ended, Started, Submitted
 from gpuledger.ingest import worker as module
 from gpuledger.ingest.dead_letters import iter_entries
+from gpuledger.ingest.importer import ImportReport, LedgerSink, run_import
 from gpuledger.ingest.intake import Intake
-from gpuledger.ingest.retrying import retry
+from gpuledger.ingest.retrying import retry, retry_mended
 from gpuledger.ledger.audit import verify
+from gpuledger.sources.protocol import ImportOptions
+from gpuledger.sources.registry import source
 from gpuledger.streams.files import FileBroker
 
 DAY_S = 86_400
@@ -84,3 +89,44 @@ def test_a_retry_leaves_it_waiting_while_there_is_no_room(intake: Intake, broker
     assert (done.resolved, done.failed) == (0, 1)
     assert "larger than the ledger can hold" in told_of[0]
     assert letters(intake) == [("amount-too-large", 1)]
+
+
+def trace(path: Path, hours: float, gpus: int, rows: int) -> Path:
+    """A trace of jobs of one account, so large that a column holds three of them."""
+    lines = ["timestamp,duration,num_gpus,gpu_time,cluster\n"]
+    lines += [
+        f"2017-10-01 00:00:0{row},{hours * 3600},{gpus},{hours * 3600 * gpus},vc0\n" for row in range(rows)
+    ]
+    lines.append("2017-10-01 01:00:00,3600.0,1,3600.0,vc1\n")
+    path.write_text("".join(lines))
+    return path
+
+
+def imported(intake: Intake, path: Path) -> ImportReport:
+    return run_import(source("philly"), path, ImportOptions(), LedgerSink(intake), lambda _: None)[0]
+
+
+def test_a_record_of_a_file_whose_amounts_no_column_holds_is_put_aside(
+    intake: Intake, tmp_path: Path
+) -> None:
+    """The others of its batch are booked; imported again it is a repeat, and nothing is told twice."""
+    path = trace(tmp_path / "trace.csv", hours=30 * 24, gpus=GPUS_MAX, rows=4)
+    report = imported(intake, path)
+    assert (report.records, report.accepted, report.dead_lettered) == (5, 4, 1)
+    assert "larger than the ledger can hold" in report.faults[0]
+    assert f"{path}:5: " in report.faults[0]
+    assert letters(intake) == [("amount-too-large", 5)]
+    assert booked(intake, "charge") == (3 * 30 * DAY_S * GPUS_MAX + 3600) * 1000 * 1000
+    again = imported(intake, path)
+    assert (again.records, again.accepted, again.repeated, again.dead_lettered) == (5, 0, 4, 1)
+    assert letters(intake) == [("amount-too-large", 5)]
+    done = retry(intake, iter_entries(intake.engine), lambda _, __: None)
+    assert (done.resolved, done.failed) == (0, 1)
+
+
+def test_such_a_record_that_was_mended_is_booked(intake: Intake, tmp_path: Path) -> None:
+    imported(intake, trace(tmp_path / "trace.csv", hours=30 * 24, gpus=GPUS_MAX, rows=4))
+    (entry,) = iter_entries(intake.engine)
+    done = retry_mended(intake, entry.id, b"2017-10-01 00:00:03,3600.0,8,28800.0,vc0", lambda _, __: None)
+    assert (done.resolved, done.failed) == (1, 0)
+    assert letters(intake) == []

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from gpuledger.collect.polled import PolledSink
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.host import HostState, StateChanged
 from gpuledger.events.workload import Ended
 from gpuledger.ingest.dead_letters import DeadLetter
 from gpuledger.ingest.intake import Taken
+from gpuledger.kernel.errors import TooLarge
 
 
 @dataclass
@@ -80,3 +83,26 @@ def test_it_knows_which_workloads_were_spoken_of_in_this_look() -> None:
 
     sink.begin()
     assert sink.workloads == set()
+
+
+def test_what_was_not_taken_is_told_again() -> None:
+    """As when a batch is tried in halves because of one record in it."""
+
+    class Breaking(Seen):
+        def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
+            if not self.letters and not self.events:
+                self.letters.append(letter(0, b"tried"))
+                raise TooLarge("one of them")
+            return super().take(events, letters)
+
+    seen = Breaking()
+    sink = PolledSink(seen)
+    told = [state(1, "h1", "idle")], [letter(4, b"?")]
+    with pytest.raises(TooLarge):
+        sink.take(*told)
+    sink.take(*told)
+    sink.take(*told)
+    assert ([event.id for event in seen.events], [item.raw for item in seen.letters]) == (
+        ["h1/1"],
+        [b"tried", b"?"],
+    )
