@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gpuledger.policy import explain
-from gpuledger.policy.decisions import Action, Decision, Walk
+from gpuledger.policy.decisions import Action, Decision, Shared, Walk
 from gpuledger.policy.fair_share import order_leaves, order_workloads
 from gpuledger.policy.issue import issue
 from gpuledger.policy.placement import HostState
@@ -42,6 +42,7 @@ __all__ = [
     "ReservationKind",
     "RunId",
     "RunningRun",
+    "Shared",
     "WorkClass",
     "run_cycle",
 ]
@@ -96,7 +97,7 @@ class Cycle:
     at_s: int
     supply_milli: int
     allocations: tuple[Allocation, ...]
-    decisions: tuple[Decision, ...]
+    decisions: tuple[Decision | Shared, ...]
     reservations: tuple[Reservation, ...]
 
 
@@ -114,7 +115,8 @@ def run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
         (queue if startable else outside).append(workload)
     tree = _tree(state, queue, config)
     preemption = Preemption(tree, state, yard, config)
-    walk = Walk(order_workloads(tree, queue, config), state, yard, preemption, config)
+    turns = {turn.workload.workload: turn for turn in order_workloads(tree, queue, config)}
+    walk = Walk(turns, state, yard, preemption, config)
     decided = tuple(walk.decide())
     return Cycle(
         cluster=state.cluster,

@@ -1,19 +1,30 @@
 """What happens to every waiting workload, and which runs have to leave: one walk through the turns."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gpuledger.policy import explain
 from gpuledger.policy.fair_share import Turn
+from gpuledger.policy.outlook import Outlook, figures
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.reservations import Reservations
-from gpuledger.policy.state import ClusterState, PolicyConfig, Reservation, ReservationKind, RunningRun
+from gpuledger.policy.state import (
+    ClusterState,
+    PolicyConfig,
+    Reservation,
+    ReservationKind,
+    RunningRun,
+    WorkClass,
+)
 from gpuledger.policy.yard import SizeClass, Yard
 
-_STARTED = ""
+STARTED = ""
 """The run of a start has no id yet."""
+
+Ask = tuple[WorkClass, int, str | None, int]
+"""Class of work, milli-GPU, model, minimum runtime: who asks for the same waits for the same."""
 
 
 class Action(StrEnum):
@@ -35,21 +46,78 @@ class Decision:
         numbers: The figures behind the reason, units in their names.
         placement: Where it starts; empty when the hosts of the cluster are not known.
         run: The run that has to leave.
+        klass: As what it starts.
     """
 
     workload: str
     action: Action
     reason: str
-    numbers: Mapping[str, int]
+    numbers: dict[str, int]
     placement: Placement | None = None
     run: str | None = None
+    klass: WorkClass | None = None
+
+
+class Shared:
+    """The decision of a workload that waits for what others wait for, too, as most of a long queue do.
+
+    It says what a ``Decision`` says, and equals one that says the same. Sentence and figures are made when they are
+    read, of values that no longer change.
+
+    Args:
+        turn: Its place in the order.
+        outlook: What it waits for.
+    """
+
+    __slots__ = ("_outlook", "_turn")
+
+    action = Action.WAIT
+    placement = None
+    run = None
+    klass = None
+
+    def __init__(self, turn: Turn, outlook: Outlook) -> None:
+        self._turn = turn
+        self._outlook = outlook
+
+    @property
+    def workload(self) -> str:
+        """The workload."""
+        return self._turn.workload.workload
+
+    @property
+    def reason(self) -> str:
+        """One plain sentence or two, with names and numbers."""
+        return self._outlook.reason(self._turn)
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The figures behind the reason, units in their names."""
+        return self._outlook.numbers(self._turn)
+
+    def said(self) -> Decision:
+        """Return the same as a value."""
+        return Decision(workload=self.workload, action=self.action, reason=self.reason, numbers=self.numbers)
+
+    def __eq__(self, other: object) -> bool:
+        """Say whether both say the same."""
+        mine = self.said()
+        return mine == (other.said() if isinstance(other, Shared) else other)
+
+    def __hash__(self) -> int:
+        """Return the digest of what it is about."""
+        return hash((self.workload, self.action))
+
+    def __repr__(self) -> str:
+        """Show what is said."""
+        return repr(self.said())
 
 
 class Walk:
     """One pass through the turns: what fits starts; the first of a size class that does not looks for victims.
 
     Args:
-        turns: The order.
+        turns: The order, by workload.
         state: The cluster.
         yard: Its hosts.
         preemption: The search for victims.
@@ -58,28 +126,44 @@ class Walk:
 
     def __init__(
         self,
-        turns: Iterable[Turn],
+        turns: Mapping[str, Turn],
         state: ClusterState,
         yard: Yard,
         preemption: Preemption,
         config: PolicyConfig,
     ) -> None:
-        self._turns = {turn.workload.workload: turn for turn in turns}
+        self._turns = turns
         self._at_s = state.at_s
         self._knows_hosts = bool(state.hosts)
         self._yard = yard
         self._preemption = preemption
         self._config = config
-        self._book = Reservations(state, self._turns, yard, preemption, config)
+        self.book = Reservations(state, self._turns, yard, preemption, config)
         self._heads: dict[SizeClass, Turn] = {}
         self._missing: dict[str, int] = {}
+        self._outlooks: dict[Ask, Outlook] = {}
+        self._seen = yard.version
 
-    def decide(self) -> Iterator[Decision]:
+    def decide(self) -> Iterator[Decision | Shared]:
         """Yield the decision of every turn, in order, then the runs that have to leave, by id."""
+        outlooks, kept = self._outlooks, self.book.kept
         for turn in self._turns.values():
-            yield self._decide(turn)
-        self._book.close()
-        for _, victim in sorted(self._book.victims.items()):
+            gang = turn.workload
+            outlook = outlooks.get((turn.klass, gang.gpus_milli, gang.gpu_model, gang.minimum_runtime_s))
+            if (
+                outlook is not None
+                and gang.workload not in kept
+                and not (outlook.is_funded and self._preemption.may_take_own(gang))
+            ):
+                yield Shared(turn, outlook)
+            else:
+                yield self.decide_one(turn)
+        yield from self.leaving()
+
+    def leaving(self) -> Iterator[Decision | Shared]:
+        """Close the book and yield the runs that have to leave, by id."""
+        self.book.close()
+        for _, victim in sorted(self.book.victims.items()):
             run = victim.run
             numbers = {"gpus_milli": run.gpus_milli, "lost_gpu_ms": run.lost_gpu_ms(self._at_s)}
             numbers |= explain.figures(victim)
@@ -93,45 +177,74 @@ class Walk:
 
     def reservations(self) -> tuple[Reservation, ...]:
         """Return what is reserved when every turn is decided, by workload."""
-        return tuple(self._book.kept[workload] for workload in sorted(self._book.kept))
+        return tuple(self.book.kept[workload] for workload in sorted(self.book.kept))
 
-    def _decide(self, turn: Turn) -> Decision:
+    def decide_one(self, turn: Turn) -> Decision | Shared:
+        """Decide for the next turn; those before it that could change anything are decided."""
         gang = turn.workload
-        held = self._book.release(gang.workload)
+        held = self.book.release(gang.workload)
         safe_until_s = self._safe_until_s(turn)
         placement = self._yard.fit_now(gang.gpus_milli, gang.gpu_model, safe_until_s)
-        numbers = self._numbers(turn)
-        if placement is not None:
-            reason = explain.starts(turn, free_milli=self._yard.free_milli)
-            self._yard.start(self._started(turn, placement))
-            where = placement if self._knows_hosts else {}
-            return Decision(
-                workload=gang.workload, action=Action.START, reason=reason, numbers=numbers, placement=where
-            )
-        reason = self._waits(turn, held, safe_until_s, numbers)
-        return Decision(workload=gang.workload, action=Action.WAIT, reason=reason, numbers=numbers)
-
-    def _waits(self, turn: Turn, held: Reservation | None, safe_until_s: int, numbers: dict[str, int]) -> str:
-        """Find room for a gang that cannot start now, and say what it waits for."""
         free_milli = self._yard.free_milli
+        if placement is not None:
+            reason = explain.starts(turn, free_milli=free_milli)
+            self._yard.start(self._started(turn, placement))
+            self._note_changes()
+            return Decision(
+                workload=gang.workload,
+                action=Action.START,
+                reason=reason,
+                numbers=figures(turn, free_milli),
+                placement=placement if self._knows_hosts else {},
+                klass=turn.klass,
+            )
+        decision = self._wait(turn, held, safe_until_s, free_milli)
+        self._note_changes()
+        return decision
+
+    def _wait(
+        self, turn: Turn, held: Reservation | None, safe_until_s: int, free_milli: int
+    ) -> Decision | Shared:
+        """Find room for a gang that cannot start now, and say what it waits for."""
         if turn.klass == "unallocated":
-            return explain.waits_for_free(turn, free_milli=free_milli)
+            return self._wait_with_others(turn, Outlook(free_milli))
         size_class = self._yard.size_class(turn.workload.gpus_milli)
         kept = self._reserve(turn, held, size_class)
         if kept is not None:
-            numbers["reserved_at_s"] = kept.at_s
-            return explain.waits_for_reservation(
+            reason = explain.waits_for_reservation(
                 turn, kept, free_milli=free_milli, names_hosts=self._knows_hosts
             )
+            return self._wait_alone(turn, free_milli, reason, {"reserved_at_s": kept.at_s})
         blocking = self._blocking(turn, safe_until_s)
-        if blocking is not None:
-            numbers["reserved_at_s"] = blocking.at_s
-            return explain.waits_beside(turn, blocking)
         head = self._heads[size_class]
-        if head is turn:
-            return explain.waits_at_head(turn, self._book.bound_of(size_class), free_milli=free_milli)
-        numbers["head_missing_milli"] = missing_milli = self._missing[head.workload.workload]
-        return explain.waits_behind(turn, head, head_missing_milli=missing_milli)
+        if head is not turn:
+            missing_milli = self._missing[head.workload.workload]
+            return self._wait_with_others(turn, Outlook(free_milli, blocking, head, missing_milli))
+        if blocking is not None:
+            reason = explain.waits_beside(turn, blocking)
+            return self._wait_alone(turn, free_milli, reason, {"reserved_at_s": blocking.at_s})
+        reason = explain.waits_at_head(turn, self.book.bound_of(size_class), free_milli=free_milli)
+        return self._wait_alone(turn, free_milli, reason, {})
+
+    def _wait_alone(self, turn: Turn, free_milli: int, reason: str, numbers: dict[str, int]) -> Decision:
+        return Decision(
+            workload=turn.workload.workload,
+            action=Action.WAIT,
+            reason=reason,
+            numbers=figures(turn, free_milli) | numbers,
+        )
+
+    def _wait_with_others(self, turn: Turn, outlook: Outlook) -> Shared:
+        """Wait for what everybody waits for who asks for the same, until something changes."""
+        self._note_changes()
+        gang = turn.workload
+        self._outlooks[turn.klass, gang.gpus_milli, gang.gpu_model, gang.minimum_runtime_s] = outlook
+        return Shared(turn, outlook)
+
+    def _note_changes(self) -> None:
+        if self._seen != self._yard.version:
+            self._outlooks.clear()
+            self._seen = self._yard.version
 
     def _reserve(self, turn: Turn, held: Reservation | None, size_class: SizeClass) -> Reservation | None:
         """Return the reservation of a gang of funded work: a promise when there are victims, else what it held.
@@ -139,16 +252,16 @@ class Walk:
         The first of a size class that finds no victims is its head, and gets the class's reservation.
         """
         if held is not None and held.kind is ReservationKind.PROMISE:
-            self._book.keep(held)
+            self.book.keep(held)
             return held
         victims = self._preemption.find(turn, only_own=size_class in self._heads)
         if victims is not None:
-            return self._book.promise(turn, victims)
+            return self.book.promise(turn, victims)
         is_head = self._heads.setdefault(size_class, turn) is turn
         if held is not None:
-            self._book.keep(held)
-        elif is_head and self._book.bound_of(size_class) is None:
-            held = self._book.target(turn)
+            self.book.keep(held)
+        elif is_head and self.book.bound_of(size_class) is None:
+            held = self.book.target(turn)
         if is_head:
             self._missing[turn.workload.workload] = max(turn.workload.gpus_milli - self._yard.free_milli, 0)
         return held
@@ -165,7 +278,7 @@ class Walk:
         gang = turn.workload
         return RunningRun(
             workload=gang.workload,
-            run=_STARTED,
+            run=STARTED,
             account=gang.account,
             gpus_milli=gang.gpus_milli,
             started_at_s=self._at_s,
@@ -183,15 +296,3 @@ class Walk:
 
     def _protected_s(self, turn: Turn) -> int:
         return min(turn.workload.minimum_runtime_s, self._config.protection_cap_s)
-
-    def _numbers(self, turn: Turn) -> dict[str, int]:
-        numbers = {
-            "position": turn.position,
-            "gpus_milli": turn.workload.gpus_milli,
-            "free_milli": self._yard.free_milli,
-            "missing_milli": max(turn.workload.gpus_milli - self._yard.free_milli, 0),
-        }
-        leaf = turn.chain[-1]
-        if turn.klass == "allocated" and leaf.entitled:
-            numbers["ratio_ppm"] = explain.ratio_millionths(leaf.used, leaf.entitled) or 0
-        return numbers

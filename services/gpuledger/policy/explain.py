@@ -4,7 +4,8 @@ from typing import assert_never
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant, iso
-from gpuledger.policy.fair_share import Standing, Tier, Turn
+from gpuledger.policy.contenders import Standing, Tier
+from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.preemption import Ground, Victim
 from gpuledger.policy.state import PendingWorkload, Reservation, ReservationKind
@@ -41,9 +42,7 @@ def starts(turn: Turn, *, free_milli: int) -> str:
     verb = "fits" if asked_milli == GPU_MILLI else "fit"
     fit = f"its {_gpus(asked_milli)} {verb} into the {gpus_text(free_milli)} free"
     if turn.klass == "unallocated":
-        return (
-            f"Starts unallocated, after all funded work: account {turn.chain[-1].account} is next, and {fit}."
-        )
+        return f"Starts unallocated, after all funded work: account {turn.account} is next, and {fit}."
     return f"Starts: account {_named(turn.chain[-1])} is next, and {fit}."
 
 
@@ -81,7 +80,7 @@ def waits_beside(turn: Turn, other: Reservation) -> str:
 def waits_behind(turn: Turn, head: Turn, *, head_missing_milli: int) -> str:
     """Say who is ahead of a workload, why, and what that one waits for."""
     return (
-        f"Waits at place {turn.position}: {head.workload.workload} of account {head.chain[-1].account} "
+        f"Waits at place {turn.position}: {head.workload.workload} of account {head.account} "
         f"is ahead, for which {_missing(head_missing_milli)}; {_preferred(head, turn)}."
     )
 
@@ -89,7 +88,7 @@ def waits_behind(turn: Turn, head: Turn, *, head_missing_milli: int) -> str:
 def waits_for_free(turn: Turn, *, free_milli: int) -> str:
     """Say what unallocated work waits for: it takes what is free, and nobody leaves for it."""
     return (
-        f"Waits at place {turn.position} for free GPUs, as unallocated work of account {turn.chain[-1].account}: "
+        f"Waits at place {turn.position} for free GPUs, as unallocated work of account {turn.account}: "
         f"of the {_gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
     )
 
@@ -99,7 +98,7 @@ def leaves(victim: Victim) -> str:
     asker, run = victim.asker, victim.run
     if asker is None:
         return "Leaves its host, which is being emptied: nothing protects the run any more."
-    gang, whose = asker.workload, f"of account {asker.chain[-1].account}"
+    gang, whose = asker.workload, f"of account {asker.account}"
     told = f"Leaves for {gang.workload} {whose}, which asks for {_gpus(gang.gpus_milli)}"
     match victim.ground:
         case Ground.UNALLOCATED:
@@ -153,7 +152,7 @@ def waits_until_eligible(workload: PendingWorkload, *, at_s: int) -> str:
 def _preferred(first: Turn, other: Turn) -> str:
     """Say which comparison put the first turn before the other: the one where their paths part."""
     if first.klass != other.klass:
-        return f"funded work comes before the unallocated work of account {other.chain[-1].account}"
+        return f"funded work comes before the unallocated work of account {other.account}"
     for mine, theirs in zip(first.chain, other.chain, strict=False):
         if mine.account == theirs.account:
             continue

@@ -16,9 +16,10 @@ from enum import StrEnum
 from fractions import Fraction
 
 from gpuledger.kernel.accounts import lineage
-from gpuledger.policy.fair_share import Standing, Tier, Turn, floor_milli
+from gpuledger.policy.contenders import Standing, Tier, floor_milli
+from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.placement import Placement
-from gpuledger.policy.state import PER_MILLE, ClusterState, PolicyConfig, RunningRun
+from gpuledger.policy.state import PER_MILLE, ClusterState, PendingWorkload, PolicyConfig, RunningRun
 from gpuledger.policy.tree import Node, Tree
 from gpuledger.policy.yard import Yard
 
@@ -79,6 +80,8 @@ class Preemption:
         self._takeable: dict[str, list[RunningRun]] = defaultdict(list)
         self._own: dict[str, list[RunningRun]] = defaultdict(list)
         self._sort(state.running, _ranks(tree, _unpaid))
+        self._least: dict[str, int | None] = {}
+        """Lowest priority of the runs of an account that may leave for its own work."""
         self._beyond: dict[str, tuple[Victim, ...]] = {}
         self._in_vain: set[tuple[str, int, str | None, int, bool]] = set()
         """What was looked for and not found, until somebody else finds something."""
@@ -95,7 +98,7 @@ class Preemption:
         gang = turn.workload
         if self._yard.fit_soon(gang.gpus_milli, gang.gpu_model) is not None:
             return ()
-        asked = (turn.chain[-1].account, gang.gpus_milli, gang.gpu_model, gang.priority, only_own)
+        asked = (turn.account, gang.gpus_milli, gang.gpu_model, gang.priority, only_own)
         if asked in self._in_vain:
             return None
         candidates = self._candidates(turn, only_own=only_own)
@@ -122,6 +125,14 @@ class Preemption:
             (Victim(run, Ground.RESERVED, turn) for run in there),
             lambda: self._yard.holds_soon(placement),
         )
+
+    def may_take_own(self, gang: PendingWorkload) -> bool:
+        """Say whether runs of its own account could leave for a gang by their priority."""
+        if gang.account not in self._least:
+            own = self._own.get(self._tree.leaf_path(gang.account))
+            self._least[gang.account] = own[0].priority if own else None
+        least = self._least[gang.account]
+        return least is not None and least < gang.priority
 
     def take(self, run: RunningRun) -> None:
         """Count a run as leaving."""
@@ -153,7 +164,7 @@ class Preemption:
             yield from self._takeable[leaf]
 
     def _candidates(self, turn: Turn, *, only_own: bool) -> Iterator[Victim]:
-        asker = turn.chain[-1].account
+        asker = turn.account
         if not only_own:
             yield from (Victim(run, Ground.UNALLOCATED, turn) for run in self._unallocated)
             if asker not in self._beyond:
@@ -167,7 +178,7 @@ class Preemption:
 
     def _exceeding(self, turn: Turn) -> Iterator[Victim]:
         """Yield the runs of accounts that exceed the asker where their paths part, the highest ratio first."""
-        asker = turn.chain[-1].account
+        asker = turn.account
         sides: list[tuple[str, Node, Node]] = []
         for leaf in self._takeable:
             if leaf == asker:
@@ -212,13 +223,13 @@ class Preemption:
             if not suffices():
                 self.take(victim.run)
                 needed.append(victim)
-        asker = turn.chain[-1].account
+        asker = turn.account
         givers = {self._leaf[victim.run.account] for victim in needed}
         self._moves.update((asker, giver) for giver in givers if giver != asker)
         return tuple(reversed(needed))
 
     def _may_take(self, turn: Turn, victim: Victim) -> bool:
-        giver, asker = self._leaf[victim.run.account], turn.chain[-1].account
+        giver, asker = self._leaf[victim.run.account], turn.account
         if victim.run.id in self._yard.leaving or (giver, asker) in self._moves:
             return False
         return victim.theirs is None or all(

@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant, iso, seconds
 from gpuledger.policy import explain
-from gpuledger.policy.cycle import Cycle, Decision, Reservation, ReservationKind, RunId
+from gpuledger.policy.cycle import Cycle, Decision, Reservation, ReservationKind, RunId, Shared
 
 
 class AllocationJson(TypedDict):
@@ -115,12 +115,12 @@ def reservations_of(record: Mapping[str, Any]) -> tuple[Reservation, ...]:
     )
 
 
-def _decision_json(decision: Decision) -> DecisionJson:
+def _decision_json(decision: Decision | Shared) -> DecisionJson:
     published: DecisionJson = {
         "workload": decision.workload,
         "action": decision.action.value,
         "reason": decision.reason,
-        "numbers": dict(decision.numbers),
+        "numbers": decision.numbers,
     }
     if decision.placement:
         published["hosts"] = dict(sorted(decision.placement.items()))

@@ -45,6 +45,7 @@ class Yard:
         started: The runs that this cycle lets start.
         leaving: The runs that have been told to leave.
         free_milli: What nobody occupies on hosts that take new runs; below 0 where more runs than there is.
+        version: Grows with every change.
     """
 
     def __init__(self, state: ClusterState, quantum_s: int) -> None:
@@ -59,6 +60,7 @@ class Yard:
         self.placements = place_runs(state.running, self._hosts) if state.hosts else self._on_one_host(state)
         self._parts = {run.id: self._usable(self.placements[run.id]) for run in state.running}
         self.started: list[RunningRun] = []
+        self.version = 0
         self.leaving: set[RunId] = set()
         self._quantum_s = quantum_s
         self._free = dict(self._size)
@@ -247,6 +249,7 @@ class Yard:
         self._lasting.set_free(host, self._lasts(host))
         self._stale.add(host)
         self._full_soon.clear()
+        self.version += 1
 
     def _freshen(self) -> None:
         """Bring the rooms of starts up to date with what changed since one was asked for."""
@@ -262,6 +265,7 @@ class Yard:
         self._bounds.sort(key=lambda bound: (bound.at_s, bound.workload))
         self._now.clear()
         self._full.clear()
+        self.version += 1
         for host in changed.placement:
             self._change(host)
 

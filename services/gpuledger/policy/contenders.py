@@ -1,0 +1,156 @@
+"""Where accounts stand among their siblings: the figures that every comparison of the order uses.
+
+Siblings are compared by tier, then by used / entitled, then by the larger shortfall, then by the oldest eligible
+workload, then by path. Denominators of one sibling set are brought to one common scale, so that ratios are compared as
+whole numbers: by cross-multiplication of two, or by ``ratio_rank`` of many.
+"""
+
+import math
+from enum import IntEnum
+from typing import NamedTuple
+
+from gpuledger.policy.state import PER_MILLE, PolicyConfig
+from gpuledger.policy.tree import Node, Tree
+
+NEVER = 1 << 62
+"""Later than any instant: the age of an account in which nothing waits."""
+
+
+class Tier(IntEnum):
+    """What is compared before any ratio."""
+
+    BELOW_FLOOR = 0
+    BY_RATIO = 1
+    NOT_ENTITLED = 2
+    """Entitled to nothing yet, in window and ahead: its ratio does not exist."""
+    SHARE_ZERO = 3
+
+
+class Standing(NamedTuple):
+    """Where one account stood among its siblings when a turn was decided.
+
+    Args:
+        account: The path.
+        used: Numerator of its ratio.
+        entitled: Denominator of its ratio; 0 when it has none. Only the quotient has a meaning.
+        tier: What was compared before the ratio.
+    """
+
+    account: str
+    used: int
+    entitled: int
+    tier: Tier
+
+
+class Contender:
+    """A node in the comparison with its siblings, as it stands before any turn is taken.
+
+    ``entitled`` is brought to one common denominator, ``scale``, per sibling set. ``base`` is what the shortfall is
+    counted from. ``rank_bits`` is how far the children's ratios are shifted so that their floors keep their order.
+    """
+
+    __slots__ = (
+        "base",
+        "children",
+        "entitled",
+        "floor_milli",
+        "oldest_s",
+        "path",
+        "rank_bits",
+        "running_milli",
+        "scale",
+        "share",
+        "used",
+        "waits",
+    )
+
+    def __init__(
+        self, node: Node, *, used: int, entitled: int, scale: int = 1, base: int = 0, floor_milli: int = 0
+    ) -> None:
+        self.path = node.path
+        self.share = node.share
+        self.used = used
+        self.entitled = entitled
+        self.scale = scale
+        self.base = base
+        self.floor_milli = floor_milli
+        self.running_milli = node.running_milli
+        self.oldest_s = NEVER if node.oldest_s is None else node.oldest_s
+        self.waits = node.demand_milli > node.running_milli
+        self.children: tuple[Contender, ...] = ()
+        self.rank_bits = 0
+
+    def __lt__(self, other: "Contender") -> bool:
+        """Say whether this sibling is served before the other."""
+        tier = self.tier(self.running_milli, waits=self.waits)
+        other_tier = other.tier(other.running_milli, waits=other.waits)
+        if tier != other_tier:
+            return tier < other_tier
+        if tier <= Tier.BY_RATIO:
+            mine, theirs = self.used * other.entitled, other.used * self.entitled
+            if mine != theirs:
+                return mine < theirs
+        mine, theirs = self.base - self.used * self.scale, other.base - other.used * other.scale
+        if mine != theirs:
+            return mine > theirs
+        return (self.oldest_s, self.path) < (other.oldest_s, other.path)
+
+    def tier(self, running_milli: int, *, waits: bool = True) -> Tier:
+        """Return the tier when so much runs; the floor counts for who waits."""
+        if not self.share:
+            return Tier.SHARE_ZERO
+        if not self.entitled:
+            return Tier.NOT_ENTITLED
+        if waits and running_milli < self.floor_milli:
+            return Tier.BELOW_FLOOR
+        return Tier.BY_RATIO
+
+    def adopt(self, children: tuple["Contender", ...]) -> "Contender":
+        """Hang the children below.
+
+        Two different ratios a/b and c/d differ by at least 1/(b x d). Shifted by twice the bits of the largest
+        denominator they differ by more than 1, so their floors differ, and in the same direction.
+        """
+        self.children = children
+        self.rank_bits = 2 * max((child.entitled for child in children), default=0).bit_length()
+        return self
+
+
+def allocated(tree: Tree, config: PolicyConfig) -> Contender:
+    """Return the tree as contenders for funded starts."""
+
+    def grow(contender: Contender, node: Node) -> Contender:
+        scale = math.lcm(*(child.entitled_with_ahead.denominator for child in node.children))
+        below = []
+        for child in node.children:
+            entitled = int(child.entitled_with_ahead * scale)
+            below.append(grow(Contender(
+                child,
+                used=child.used_gpu_ms,
+                entitled=entitled,
+                scale=scale,
+                base=entitled,
+                floor_milli=floor_milli(child, tree, config),
+            ), child))  # fmt: skip
+        return contender.adopt(tuple(below))
+
+    return grow(Contender(tree.root, used=0, entitled=1), tree.root)
+
+
+def unallocated(tree: Tree) -> Contender:
+    """Return the tree as contenders for unallocated starts: use / share, no floor."""
+
+    def grow(node: Node) -> Contender:
+        contender = Contender(node, used=node.unallocated_gpu_ms, entitled=node.share)
+        return contender.adopt(tuple(grow(child) for child in node.children))
+
+    return grow(tree.root)
+
+
+def floor_milli(node: Node, tree: Tree, config: PolicyConfig) -> int:
+    """Return the GPUs below which a node that waits comes first: (1 - alpha) of its present entitlement.
+
+    Running GPUs are whole milli-GPU, so they are below the exact floor when they are below its ceiling.
+    """
+    kept_permille = PER_MILLE - config.floor_alpha_permille
+    return math.ceil(node.portion * tree.healthy_milli * kept_permille / PER_MILLE)

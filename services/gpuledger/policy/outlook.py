@@ -1,0 +1,64 @@
+"""What many workloads wait for alike: one view of the cluster, said to each with its own place and figures."""
+
+from gpuledger.policy import explain
+from gpuledger.policy.fair_share import Turn
+from gpuledger.policy.state import Reservation
+
+
+class Outlook:
+    """Why nobody who asks for the same can start, as it stood at one point of the walk.
+
+    Args:
+        free_milli: What was free.
+        blocking: The reservation but for which it would fit.
+        head: Who was ahead in the size class; None for unallocated work, which waits for what is free.
+        head_missing_milli: What that one is missing.
+    """
+
+    __slots__ = ("_preferred", "blocking", "free_milli", "head", "head_missing_milli", "is_funded")
+
+    def __init__(
+        self,
+        free_milli: int,
+        blocking: Reservation | None = None,
+        head: Turn | None = None,
+        head_missing_milli: int = 0,
+    ) -> None:
+        self.free_milli = free_milli
+        self.blocking = blocking
+        self.head = head
+        self.head_missing_milli = head_missing_milli
+        self.is_funded = head is not None
+
+    def reason(self, turn: Turn) -> str:
+        """Say it to one of them."""
+        if self.head is None:
+            return explain.waits_for_free(turn, free_milli=self.free_milli)
+        if self.blocking is not None:
+            return explain.waits_beside(turn, self.blocking)
+        return explain.waits_behind(turn, self.head, head_missing_milli=self.head_missing_milli)
+
+    def numbers(self, turn: Turn) -> dict[str, int]:
+        """Return the figures behind what is said."""
+        numbers = figures(turn, self.free_milli)
+        if self.blocking is not None:
+            numbers["reserved_at_s"] = self.blocking.at_s
+        elif self.head is not None:
+            numbers["head_missing_milli"] = self.head_missing_milli
+        return numbers
+
+
+def figures(turn: Turn, free_milli: int) -> dict[str, int]:
+    """Return what is told of every turn: place, GPUs asked for, free and missing, and the ratio of its account."""
+    asked_milli = turn.workload.gpus_milli
+    numbers = {
+        "position": turn.position,
+        "gpus_milli": asked_milli,
+        "free_milli": free_milli,
+        "missing_milli": max(asked_milli - free_milli, 0),
+    }
+    if turn.klass == "allocated":
+        leaf = turn.leaf_standing()
+        if leaf.entitled:
+            numbers["ratio_ppm"] = explain.ratio_millionths(leaf.used, leaf.entitled) or 0
+    return numbers

@@ -1,0 +1,45 @@
+"""One view of the cluster, said to each with its own place and figures."""
+
+from tests.unit.policy.forests import forest, pending
+
+from gpuledger.policy.fair_share import order_workloads
+from gpuledger.policy.outlook import Outlook, figures
+from gpuledger.policy.state import PolicyConfig, Reservation, ReservationKind
+
+TREE = forest({"a": {"used": 17_600}, "b": {}})
+QUEUE = [pending("head", "b", gpus=8), pending("w", "a", gpus=4), pending("free", "a", gpus=4, hours=0)]
+HEAD, WAITING, FREE = order_workloads(TREE, QUEUE, PolicyConfig())
+
+
+def test_the_figures_are_those_of_the_turn() -> None:
+    assert figures(WAITING, 1500) == {
+        "position": 2, "gpus_milli": 4000, "free_milli": 1500, "missing_milli": 2500, "ratio_ppm": 2_000_000,
+    }  # fmt: skip
+    assert "ratio_ppm" not in figures(FREE, 0)
+
+
+def test_funded_work_waits_behind_its_head() -> None:
+    outlook = Outlook(1500, None, HEAD, 6500)
+    assert outlook.is_funded
+    assert outlook.numbers(WAITING)["head_missing_milli"] == 6500
+    assert outlook.reason(WAITING) == (
+        "Waits at place 2: head of account b is ahead, for which 6.500 GPUs are missing; b (ratio 0.000000, "
+        "running below its floor) comes before a (ratio 2.000000, running below its floor)."
+    )
+
+
+def test_what_would_fit_but_for_a_reservation_is_told_of_it() -> None:
+    kept = Reservation(workload="head", placement={"h0": 8000}, at_s=60, kind=ReservationKind.BOUND)
+    outlook = Outlook(5000, kept, HEAD, 3000)
+    assert outlook.numbers(WAITING)["reserved_at_s"] == 60
+    assert outlook.reason(WAITING).startswith(
+        "Waits at place 2: its 4 GPUs would fit, but are reserved for head"
+    )
+
+
+def test_unallocated_work_waits_for_what_is_free() -> None:
+    outlook = Outlook(1500)
+    assert not outlook.is_funded
+    assert outlook.reason(FREE).startswith(
+        "Waits at place 3 for free GPUs, as unallocated work of account a:"
+    )
