@@ -1,4 +1,4 @@
-"""A cluster at one instant, as the policy needs it: use in the window, capacity, runs, queue.
+"""A cluster at one instant, as the policy needs it: healthy GPUs, what is set aside, runs, queue.
 
 Everything comes from segments, waits and hosts - from the ledger, never from samples.
 """
@@ -13,14 +13,6 @@ from gpuledger.ledger import queries, store
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import Understood
-
-
-class WindowUse(NamedTuple):
-    """An account's use in a window."""
-
-    account: str
-    allocated_gpu_ms: int
-    unallocated_gpu_ms: int
 
 
 class Running(NamedTuple):
@@ -69,35 +61,6 @@ class Pending(NamedTuple):
     eligible_s: int
 
 
-class Capacity(NamedTuple):
-    """Healthy GPUs at the instant, and integrated over the window."""
-
-    healthy_milli: int
-    window_gpu_ms: int
-
-
-def window_use(reader: Reader, cluster: str, start_s: int, end_s: int) -> list[WindowUse]:
-    """Return each account's use over ``[start_s, end_s)``, sorted by account."""
-    overlap = (
-        "gpus_milli * (least(coalesce(extract(epoch FROM coalesce(to_at, capped_at))::bigint, %(end)s), %(end)s)"
-        " - greatest(extract(epoch FROM from_at)::bigint, %(start)s))"
-    )
-    rows = driver(reader).execute(
-        f"""
-        SELECT account,
-               coalesce(sum({overlap}) FILTER (WHERE class = 'allocated'), 0)::bigint,
-               coalesce(sum({overlap}) FILTER (WHERE class = 'unallocated'), 0)::bigint
-        FROM ledger.segments
-        WHERE book = %(book)s AND until_seq IS NULL
-          AND from_at < to_timestamp(%(end)s)
-          AND (coalesce(to_at, capped_at) IS NULL OR coalesce(to_at, capped_at) > to_timestamp(%(start)s))
-        GROUP BY account ORDER BY account
-        """,
-        {"book": cluster, "start": start_s, "end": end_s},
-    )
-    return [WindowUse(*row) for row in rows]
-
-
 def open_holds(reader: Reader, cluster: str, at_s: int) -> dict[str, int]:
     """Return account -> GPU-time that is set aside at the instant and not drained yet, physical."""
     rows = driver(reader).execute(
@@ -119,27 +82,19 @@ def open_holds(reader: Reader, cluster: str, at_s: int) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def capacity(reader: Reader, cluster: str, start_s: int, end_s: int) -> Capacity:
-    """Return healthy GPUs at ``end_s`` and healthy capacity over ``[start_s, end_s)``."""
+def healthy_milli(reader: Reader, cluster: str, at_s: int) -> int:
+    """Return the healthy milli-GPU of a cluster at an instant."""
     row = (
         driver(reader)
         .execute(
-            """
-            SELECT coalesce(sum(gpus) FILTER (WHERE from_at <= to_timestamp(%(end)s)
-                                              AND (to_at IS NULL OR to_at > to_timestamp(%(end)s))), 0)::bigint,
-                   coalesce(sum(gpus * (least(coalesce(extract(epoch FROM to_at)::bigint, %(end)s), %(end)s)
-                                        - greatest(extract(epoch FROM from_at)::bigint, %(start)s)))
-                            FILTER (WHERE from_at < to_timestamp(%(end)s)
-                                    AND (to_at IS NULL OR to_at > to_timestamp(%(start)s))), 0)::bigint
-            FROM ledger.hosts
-            WHERE book = %(book)s AND until_seq IS NULL AND state = 'healthy'
-            """,
-            {"book": cluster, "start": start_s, "end": end_s},
+            "SELECT coalesce(sum(gpus), 0)::bigint FROM ledger.hosts"
+            " WHERE book = %(book)s AND until_seq IS NULL AND state = 'healthy'"
+            " AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))",
+            {"book": cluster, "at": at_s},
         )
         .fetchone()
     )
-    healthy, integrated = row or (0, 0)
-    return Capacity(healthy * GPU_MILLI, integrated * GPU_MILLI)
+    return row[0] * GPU_MILLI if row else 0
 
 
 def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:

@@ -58,8 +58,9 @@ class Allocation:
         used_gpu_ms: Allocated use in the window, open holds included.
         held_gpu_ms: The part of it that is open holds.
         entitled_gpu_ms: Entitlement over the window, rounded so that it sums up the tree.
+        par_gpu_ms: What counts as used and as entitled for the time before an account existed; part of neither of them.
         ahead_gpu_ms: Entitlement over the protection cap ahead, rounded likewise.
-        ratio_num: Numerator of (used + holds) / (entitled + ahead), exact.
+        ratio_num: Numerator of (used + holds + par) / (entitled + par + ahead), exact.
         ratio_den: Its denominator, exact; 0 when the account is entitled to nothing.
         demand_milli: GPUs of funded work running or eligible.
         issued_milli: GPUs issued now.
@@ -71,6 +72,7 @@ class Allocation:
     used_gpu_ms: int
     held_gpu_ms: int
     entitled_gpu_ms: int
+    par_gpu_ms: int
     ahead_gpu_ms: int
     ratio_num: int
     ratio_den: int
@@ -152,14 +154,15 @@ def _tree(state: ClusterState, queue: Iterable[PendingWorkload], config: PolicyC
 def _allocations(tree: Tree, state: ClusterState, config: PolicyConfig) -> tuple[Allocation, ...]:
     issued = issue(tree, supply_milli=state.healthy_milli, config=config).issued_milli
     everyone = (tree.root, *tree.nodes.values())
-    entitled = round_exactly(tree, {n.path: n.entitled for n in everyone})
+    entitled = round_exactly(tree, {n.path: n.entitled - n.par_gpu_ms for n in everyone})
     ahead = round_exactly(tree, {n.path: n.ahead for n in everyone})
     positions = {path: place for place, path in enumerate(order_leaves(tree, config), start=1)}
     return tuple(
         Allocation(
             account=node.path,
             share_ppm=node.share_ppm,
-            used_gpu_ms=node.used_gpu_ms,
+            used_gpu_ms=node.used_gpu_ms - node.par_gpu_ms,
+            par_gpu_ms=node.par_gpu_ms,
             held_gpu_ms=node.held_gpu_ms,
             entitled_gpu_ms=entitled[node.path],
             ahead_gpu_ms=ahead[node.path],

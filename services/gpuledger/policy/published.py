@@ -17,6 +17,7 @@ class AllocationJson(TypedDict):
     share_ppm: int
     used_gpu_ms: int
     entitled_gpu_ms: int
+    par_gpu_ms: int
     ratio: str | None
     demand_gpus: int | str
     issued_gpus: int | str
@@ -81,6 +82,7 @@ def as_json(cycle: Cycle, *, cycle_id: str | None = None) -> CycleJson:
                 "share_ppm": allocation.share_ppm,
                 "used_gpu_ms": allocation.used_gpu_ms,
                 "entitled_gpu_ms": allocation.entitled_gpu_ms,
+                "par_gpu_ms": allocation.par_gpu_ms,
                 "ratio": explain.ratio_text(allocation.ratio_num, allocation.ratio_den),
                 "demand_gpus": _gpus_json(allocation.demand_milli),
                 "issued_gpus": _gpus_json(allocation.issued_milli),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from gpuledger.database.engine import Reader
-from gpuledger.kernel.accounts import lineage, share_unless_set
+from gpuledger.kernel.accounts import lineage, own_path, parent, share_unless_set
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import NotFound, Refused
@@ -12,6 +12,7 @@ from gpuledger.ledger import queries, state
 from gpuledger.ledger.cycles import latest_cycle
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.ledger.periods import members
+from gpuledger.policy.history import NOTHING, Past, read_past
 from gpuledger.policy.placement import HostState, Room, split
 from gpuledger.policy.published import reservations_of
 from gpuledger.policy.state import AccountState, ClusterState, PendingWorkload, PolicyConfig, RunningRun
@@ -29,9 +30,8 @@ def read_state(reader: Reader, cluster: str, at_s: int, config: PolicyConfig) ->
             f"cluster {cluster!r} is not known",
             hint=f"known clusters: {', '.join(queries.clusters(reader)) or 'none yet; import something first'}",
         )
-    start_s = at_s - config.window_s
-    capacity = state.capacity(reader, cluster, start_s, at_s)
-    if capacity.healthy_milli == 0:
+    healthy_milli = state.healthy_milli(reader, cluster, at_s)
+    if healthy_milli == 0:
         raise Refused(
             f"cluster {cluster!r} has no healthy GPUs at {instant(at_s):%Y-%m-%dT%H:%M:%SZ}",
             hint="say what was installed then: gpuledger inventory apply FILE --from DAY, or gpuledger budget apply"
@@ -57,12 +57,13 @@ def read_state(reader: Reader, cluster: str, at_s: int, config: PolicyConfig) ->
         for p in state.pending(reader, cluster, at_s)
     )
     sizes = {host.host: host.gpus_milli for host in hosts}
+    past = read_past(reader, cluster, at_s, config)
     return ClusterState(
         cluster=cluster,
         at_s=at_s,
-        healthy_milli=capacity.healthy_milli,
-        capacity_window_gpu_ms=capacity.window_gpu_ms,
-        accounts=_accounts(reader, cluster, at_s, start_s, running, _placeable(pending, hosts)),
+        healthy_milli=healthy_milli,
+        capacity_window_gpu_ms=past.capacity_gpu_ms,
+        accounts=_accounts(reader, cluster, at_s, past, running, _placeable(pending, hosts)),
         running=tuple(_running(run, config, sizes) for run in running),
         pending=pending,
         hosts=hosts,
@@ -74,32 +75,36 @@ def _accounts(
     reader: Reader,
     cluster: str,
     at_s: int,
-    start_s: int,
+    past: Past,
     running: list[state.Running],
     pending: Iterable[PendingWorkload],
 ) -> tuple[AccountState, ...]:
     paths = members(cluster, queries.account_paths(reader), queries.clusters(reader))
-    use = {u.account: u for u in state.window_use(reader, cluster, start_s, at_s)}
     held = state.open_holds(reader, cluster, at_s)
     shares = queries.shares_at(reader, instant(at_s))
     demand: dict[str, int] = {}
     for run in running:
-        if run.klass == "allocated":
-            demand[run.account] = demand.get(run.account, 0) + run.gpus_milli
+        demand[run.account] = demand.get(run.account, 0) + (run.gpus_milli if run.klass == "allocated" else 0)
     for workload in pending:
         if workload.minimum_runtime_s > 0:
             demand[workload.account] = demand.get(workload.account, 0) + workload.gpus_milli
-    nodes = sorted({node for path in {*paths, *use, *held, *demand} for node in lineage(path)})
+    working = {*past.use, *held, *demand}
+    nodes = {node for path in {*paths, *working} for node in lineage(path)}
+    inner = {above for node in nodes if (above := parent(node)) is not None}
+    nodes |= {own_path(account) for account in inner & working}
+    entitled = past.entitled(nodes)
     return tuple(
         AccountState(
             account=node,
             share=shares.get(node, share_unless_set(node)),
-            used_gpu_ms=(use[node].allocated_gpu_ms if node in use else 0) + held.get(node, 0),
+            used_gpu_ms=past.use.get(node, NOTHING).allocated_gpu_ms + held.get(node, 0),
             held_gpu_ms=held.get(node, 0),
-            unallocated_gpu_ms=use[node].unallocated_gpu_ms if node in use else 0,
+            entitled_gpu_ms=entitled[node].gpu_ms if node in entitled else None,
+            par_gpu_ms=entitled[node].par_gpu_ms if node in entitled else 0,
+            unallocated_gpu_ms=past.use.get(node, NOTHING).unallocated_gpu_ms,
             demand_milli=demand.get(node, 0),
         )
-        for node in nodes
+        for node in sorted(nodes)
     )
 
 

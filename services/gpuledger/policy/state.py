@@ -45,6 +45,7 @@ class AccountState:
         entitled_gpu_ms: Share in force x healthy capacity, integrated over the window, of a leaf; None
             computes it from the present shares and ``ClusterState.capacity_window_gpu_ms``. Ignored on
             inner nodes, whose entitlement is the sum of their leaves'.
+        par_gpu_ms: What counts as both used and entitled, for the time before a leaf existed; part of neither amount.
         demand_milli: Milli-GPU of funded work that is running or eligible to run.
         unallocated_gpu_ms: Unallocated use in the window; orders the unallocated work only.
         limit_milli: The most that the node, with everything below it, is issued; None for no limit.
@@ -56,6 +57,7 @@ class AccountState:
     used_gpu_ms: int = 0
     held_gpu_ms: int = 0
     entitled_gpu_ms: int | None = None
+    par_gpu_ms: int = 0
     demand_milli: int = 0
     unallocated_gpu_ms: int = 0
     limit_milli: int | None = None
@@ -70,6 +72,7 @@ class AccountState:
             used_gpu_ms=self.used_gpu_ms,
             held_gpu_ms=self.held_gpu_ms,
             entitled_gpu_ms=self.entitled_gpu_ms or 0,
+            par_gpu_ms=self.par_gpu_ms,
             demand_milli=self.demand_milli,
             unallocated_gpu_ms=self.unallocated_gpu_ms,
             limit_milli=self.limit_milli or 0,

@@ -31,10 +31,11 @@ class Node:
         portion: Exact part of the cluster that the shares give, from 0 to 1.
         funded: Whether every share on the path is above 0.
         children: Ordered by path; empty for a leaf.
-        used_gpu_ms: Allocated use in the window plus open holds.
+        used_gpu_ms: Allocated use in the window plus open holds and par.
         held_gpu_ms: The part of it that is open holds.
         unallocated_gpu_ms: Unallocated use in the window.
-        entitled: Entitlement over the window in gpu_ms, exact.
+        entitled: Entitlement over the window in gpu_ms, exact, with par.
+        par_gpu_ms: The part of use and of entitlement that stands for the time before a leaf existed.
         ahead: Entitlement over the protection cap ahead in gpu_ms, exact.
         demand_milli: GPUs of funded work running or eligible, as given.
         issuable_milli: The part of the demand that shares above 0 all along the path, and limits, let be issued.
@@ -54,6 +55,7 @@ class Node:
     held_gpu_ms: int
     unallocated_gpu_ms: int
     entitled: Fraction
+    par_gpu_ms: int
     ahead: Fraction
     demand_milli: int
     issuable_milli: int
@@ -158,10 +160,12 @@ def build_tree(
             portion=portion,
             funded=funded,
             children=(),
-            used_gpu_ms=state.used_gpu_ms,
+            used_gpu_ms=state.used_gpu_ms + state.par_gpu_ms,
             held_gpu_ms=state.held_gpu_ms,
             unallocated_gpu_ms=state.unallocated_gpu_ms,
-            entitled=portion * capacity.window_gpu_ms if explicit is None else Fraction(explicit),
+            entitled=(portion * capacity.window_gpu_ms if explicit is None else explicit)
+            + Fraction(state.par_gpu_ms),
+            par_gpu_ms=state.par_gpu_ms,
             ahead=portion * capacity.ahead_gpu_ms,
             demand_milli=state.demand_milli,
             issuable_milli=_within(state.limit_milli, state.demand_milli) if funded else 0,
@@ -296,6 +300,7 @@ def _inner(
         held_gpu_ms=sum(child.held_gpu_ms for child in children),
         unallocated_gpu_ms=sum(child.unallocated_gpu_ms for child in children),
         entitled=sum((child.entitled for child in children), NOTHING),
+        par_gpu_ms=sum(child.par_gpu_ms for child in children),
         ahead=sum((child.ahead for child in children), NOTHING),
         demand_milli=sum(child.demand_milli for child in children),
         issuable_milli=_within(state.limit_milli, sum(child.issuable_milli for child in children)),

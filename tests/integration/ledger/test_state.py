@@ -2,7 +2,6 @@
 
 from tests.integration.ledger.books import (
     CLUSTER,
-    GPU_HOUR,
     HOUR,
     Ledger,
     ended,
@@ -19,30 +18,13 @@ from gpuledger.events.workload import Checkpointed, ClassChanged, Preempted, Res
 from gpuledger.ledger import state
 
 
-def test_use_in_the_window_is_clipped_and_split_by_class(ledger: Ledger) -> None:
-    ledger.append(
-        *run_of(0, 10 * HOUR),
-        *run_of(0, 10 * HOUR, "w2", klass="unallocated", gpus_milli=1000),
-        *run_of(0, HOUR, "w3", account="org/old"),
-        told(5 * HOUR, started("w4", account="org/open", gpus_milli=1000)),
-    )
+def test_healthy_gpus_are_those_of_the_instant(ledger: Ledger) -> None:
+    ill = host.StateChanged(cluster=CLUSTER, host="h1", gpus=8, gpu_model="H100", state="unhealthy")
+    ledger.append(told(0, registered("h1", 8)), told(HOUR, ill), told(0, registered("h2", 4)))
     with reading(ledger.engine) as reader:
-        found = state.window_use(reader, CLUSTER, 2 * HOUR, 6 * HOUR)
-    assert found == [("org/open", GPU_HOUR, 0), ("org/vision", 4 * 8 * GPU_HOUR, 4 * GPU_HOUR)]
-
-
-def test_capacity_counts_healthy_hosts_at_the_instant_and_over_the_window(ledger: Ledger) -> None:
-    ledger.append(
-        told(0, registered("h1", 8)),
-        told(
-            HOUR, host.StateChanged(cluster=CLUSTER, host="h1", gpus=8, gpu_model="H100", state="unhealthy")
-        ),
-        told(0, registered("h2", 4)),
-    )
-    with reading(ledger.engine) as reader:
-        assert state.capacity(reader, CLUSTER, 0, HOUR // 2) == (12_000, 6 * GPU_HOUR)
-        assert state.capacity(reader, CLUSTER, 0, 3 * HOUR) == (4_000, (8 + 12) * GPU_HOUR)
-        assert state.capacity(reader, "nowhere", 0, HOUR) == (0, 0)
+        found = [state.healthy_milli(reader, CLUSTER, at_s) for at_s in (0, HOUR - 1, HOUR)]
+        assert found == [12_000, 12_000, 4_000]
+        assert state.healthy_milli(reader, "nowhere", 0) == 0
 
 
 def test_running_is_what_occupies_gpus_at_the_instant(ledger: Ledger) -> None:

@@ -38,6 +38,7 @@ def test_the_lessons_cycle_issues_budgets_and_publishes_them() -> None:
         "share_ppm": 400_000,
         "used_gpu_ms": 0,
         "entitled_gpu_ms": 24_192_000_000,
+        "par_gpu_ms": 0,
         "ratio": "0.000000",
         "demand_gpus": 60,
         "issued_gpus": 40,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.knobs import KNOBS
 from gpuledger.policy.state import (
     AccountState,
     ClusterState,
@@ -121,7 +122,8 @@ def test_the_ends_of_the_ranges_are_taken() -> None:
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(PolicyConfig)])
 def test_every_setting_is_part_of_the_version(field: str) -> None:
-    change: dict[str, int] = {field: getattr(PolicyConfig(), field) + 1}
+    value, words = getattr(PolicyConfig(), field), KNOBS[field].words
+    change: dict[str, Any] = {field: words[-1] if words else value + 1}
     changed = dataclasses.replace(PolicyConfig(), **change)
     assert changed.version != PolicyConfig().version
     assert changed.version == dataclasses.replace(PolicyConfig(), **change).version

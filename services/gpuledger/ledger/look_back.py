@@ -1,0 +1,138 @@
+"""The past of a cluster as the policy weighs it: use and healthy GPUs as sums over buckets, dated shares and accounts.
+
+Use is not read bucket by bucket. What somebody used by the end of a segment is what all seconds up to its end weigh,
+less what those up to its begin do; so the edges of segments are summed, by the bucket that they lie in.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from gpuledger.database.engine import Reader
+from gpuledger.ledger.copying import driver
+
+
+class Edge(NamedTuple):
+    """Ends of segments less begins of segments, of one account in one bucket.
+
+    Args:
+        account: Whose use.
+        klass: ``allocated`` or ``unallocated``.
+        gpu_model: The model; None where it was not asked for.
+        gpus_milli: The size of each of the segments where models were asked for, else 1.
+        piece: The number of the piece of time that the edges belong to.
+        bucket: Which bucket.
+        number: How many end, less how many begin; by milli-GPU where models were not asked for.
+        seconds: The same sum over how many seconds into the bucket each edge lies.
+    """
+
+    account: str
+    klass: str
+    gpu_model: str | None
+    gpus_milli: int
+    piece: int
+    bucket: int
+    number: int
+    seconds: int
+
+
+def use_edges(
+    reader: Reader, cluster: str, pieces: Sequence[tuple[int, int]], *, bucket_s: int, by_model: bool
+) -> list[Edge]:
+    """Return the edges of what ran on a cluster.
+
+    Args:
+        reader: A snapshot.
+        cluster: The cluster.
+        pieces: ``[from, to)`` in seconds, ascending, each where the one before ends; what lies outside is left out.
+        bucket_s: Seconds of a bucket, counted from the begin of the first piece.
+        by_model: Whether each model and size has edges of its own.
+    """
+    rows = driver(reader).execute(
+        """
+        WITH used AS (
+            SELECT account, class, CASE WHEN %(by_model)s THEN gpu_model END AS gpu_model,
+                   CASE WHEN %(by_model)s THEN gpus_milli ELSE 1 END AS size,
+                   CASE WHEN %(by_model)s THEN 1 ELSE gpus_milli END AS number, p.piece - 1 AS piece,
+                   greatest(extract(epoch FROM from_at)::bigint, p.from_s) - %(start)s AS begin_s,
+                   least(coalesce(extract(epoch FROM coalesce(to_at, capped_at))::bigint, p.to_s), p.to_s)
+                       - %(start)s AS end_s
+            FROM ledger.segments,
+                 unnest(%(from)s::bigint[], %(to)s::bigint[]) WITH ORDINALITY AS p (from_s, to_s, piece)
+            WHERE book = %(book)s AND until_seq IS NULL AND from_at < to_timestamp(%(end)s)
+              AND (coalesce(to_at, capped_at) IS NULL OR coalesce(to_at, capped_at) > to_timestamp(%(start)s))
+        )
+        SELECT account, class, gpu_model, size, piece, edge_s / %(bucket)s, sum(sign * number),
+               sum(sign * number * (edge_s %% %(bucket)s))
+        FROM used, LATERAL (VALUES (begin_s, -1), (end_s, 1)) AS edges (edge_s, sign)
+        WHERE begin_s < end_s
+        GROUP BY 1, 2, 3, 4, 5, 6
+        """,
+        {
+            "book": cluster,
+            "start": pieces[0][0],
+            "end": pieces[-1][1],
+            "from": [from_s for from_s, _ in pieces],
+            "to": [to_s for _, to_s in pieces],
+            "bucket": bucket_s,
+            "by_model": by_model,
+        },
+    )
+    return [
+        Edge(account, klass, model, size, piece, bucket, int(number), int(seconds))
+        for account, klass, model, size, piece, bucket, number, seconds in rows
+    ]
+
+
+def capacity_changes(reader: Reader, cluster: str, start_s: int, end_s: int) -> list[tuple[int, str, int]]:
+    """Return (when, GPU model, by how many GPUs) of every change of the healthy GPUs in ``[start_s, end_s)``.
+
+    What was healthy at ``start_s`` already counts as a change then.
+    """
+    rows = driver(reader).execute(
+        """
+        SELECT edge_s, gpu_model, sum(sign * gpus)::bigint
+        FROM (SELECT gpu_model, gpus, greatest(extract(epoch FROM from_at)::bigint, %(start)s) AS begin_s,
+                     least(coalesce(extract(epoch FROM to_at)::bigint, %(end)s), %(end)s) AS end_s
+              FROM ledger.hosts
+              WHERE book = %(book)s AND until_seq IS NULL AND state = 'healthy'
+                AND from_at < to_timestamp(%(end)s)
+                AND (to_at IS NULL OR to_at > to_timestamp(%(start)s))) AS healthy,
+             LATERAL (VALUES (begin_s, 1), (end_s, -1)) AS edges (edge_s, sign)
+        WHERE begin_s < end_s AND edge_s < %(end)s
+        GROUP BY 1, 2 ORDER BY 1, 2
+        """,
+        {"book": cluster, "start": start_s, "end": end_s},
+    )
+    return rows.fetchall()
+
+
+def share_versions(reader: Reader, until_s: int) -> dict[str, list[tuple[int, int]]]:
+    """Return account -> (from when, share) of every share that was in force up to an instant, ascending."""
+    rows = driver(reader).execute(
+        "SELECT DISTINCT ON (account, from_at) account, extract(epoch FROM from_at)::bigint, share"
+        " FROM ledger.shares WHERE from_at <= to_timestamp(%s) ORDER BY account, from_at, set_seq DESC",
+        (until_s,),
+    )
+    found: dict[str, list[tuple[int, int]]] = {}
+    for account, from_s, share in rows:
+        found.setdefault(account, []).append((from_s, share))
+    return found
+
+
+def created(reader: Reader) -> dict[str, int]:
+    """Return account -> the instant from which on it exists, as its creation says."""
+    rows = driver(reader).execute(
+        "SELECT a.path, extract(epoch FROM j.effective_at)::bigint FROM ledger.accounts AS a"
+        " JOIN ledger.journal AS j ON j.book = '~org' AND j.seq = a.created_seq"
+    )
+    return dict(rows.fetchall())
+
+
+def first_use(reader: Reader, clusters: Iterable[str], accounts: Iterable[str]) -> dict[str, int]:
+    """Return account -> when it first ran anything on one of the clusters; accounts that never did are absent."""
+    rows = driver(reader).execute(
+        "SELECT account, extract(epoch FROM min(from_at))::bigint FROM ledger.segments"
+        " WHERE book = ANY(%s) AND until_seq IS NULL AND account = ANY(%s) GROUP BY account",
+        (sorted(clusters), sorted(accounts)),
+    )
+    return dict(rows.fetchall())

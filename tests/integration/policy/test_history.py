@@ -1,0 +1,220 @@
+"""The past decides fairly: newcomers, cut shares, idle weeks, deep trees. Each on a real ledger, in a whole cycle."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from tests.integration.policy.worlds import CLOCK, HOUR, NOON, by_account, decided, event
+
+from gpuledger.database.engine import make_engine, reading, writing
+from gpuledger.events import budget, host, workload
+from gpuledger.events.envelope import Event, book_of
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.knobs import PolicyConfig, Value
+from gpuledger.ledger.append import append
+from gpuledger.policy.history import read_past
+from gpuledger.policy.service import issue_cycle
+
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+GPU_HOUR = 3_600_000
+
+
+@dataclass
+class Cluster:
+    """One cluster of hosts with ten GPUs; everything about it is told as facts."""
+
+    engine: sa.Engine
+    count: int = 0
+
+    def tell(self, at_s: int, *facts: Any) -> None:  # noqa: ANN401 - any facts of one book
+        events = [self._event(at_s, fact) for fact in facts]
+        with writing(self.engine) as writer:
+            append(writer, book_of(events[0].data), events, clock=CLOCK, calendar=Calendar())
+
+    def _event(self, at_s: int, fact: Any) -> Event:  # noqa: ANN401
+        self.count += 1
+        return event(f"e{self.count}", at_s, fact)
+
+    def hosts(self, count: int) -> None:
+        self.tell(
+            0, *(host.Registered(cluster="c", host=f"h{n}", gpus=10, gpu_model="x") for n in range(count))
+        )
+
+    def share(self, account: str, share: int, at_s: int = 0, *, born: bool = True) -> None:
+        created = [budget.AccountCreated(account=account)] if born else []
+        self.tell(at_s, *created, budget.ShareSet(account=account, share=share, reason="test", by="test"))
+
+    def wait(
+        self, name: str, account: str, gpus: int, at_s: int = NOON - HOUR, minimum_runtime_s: int = HOUR
+    ) -> None:
+        self.tell(
+            at_s,
+            workload.Submitted(
+                cluster="c", workload=name, account=account, user="-", gpus_milli=gpus * 1000,
+                minimum_runtime_s=minimum_runtime_s,
+            ),
+        )  # fmt: skip
+
+    def use(
+        self, name: str, account: str, gpus: int, from_s: int, to_s: int | None = None, *hosts: str
+    ) -> None:
+        self.wait(name, account, gpus, from_s)
+        self.tell(
+            from_s,
+            workload.Started(
+                cluster="c", workload=name, run="1", attempt=1, gpus_milli=gpus * 1000, hosts=list(hosts)
+            ),
+        )  # fmt: skip
+        if to_s is not None:
+            self.tell(to_s, workload.Ended(cluster="c", workload=name, run="1", reason="completed"))
+
+    def set(self, at_s: int = 0, **settings: Value) -> None:
+        self.tell(at_s, budget.PolicyChanged(policy="settings", settings=settings))
+
+    def cycle(self, at_s: int = NOON) -> dict[str, Any]:
+        return issue_cycle(self.engine, "c", at_s=at_s, clock=CLOCK, calendar=Calendar(), dry_run=True)
+
+    def account(self, path: str, at_s: int = NOON) -> dict[str, Any]:
+        return by_account(self.cycle(at_s))[path]
+
+
+@pytest.fixture
+def cluster(database_url: str) -> Iterator[Cluster]:
+    engine = make_engine(database_url)
+    yield Cluster(engine)
+    engine.dispose()
+
+
+def test_an_account_one_minute_old_starts_a_debug_gang_promptly(cluster: Cluster) -> None:
+    """It owns a tenth of a full cluster; the other owns nine, used all of it for a week, and wants more."""
+    cluster.hosts(10)
+    cluster.share("old", 9)
+    for n in range(10):
+        cluster.use(f"old-{n}", "old", 10, NOON - 8 * DAY, None, f"h{n}")
+        cluster.wait(f"more-{n}", "old", 10)
+    cluster.share("new", 1, NOON - 60)
+    cluster.wait("debug", "new", 8, NOON - 30, 600)
+    record = cluster.cycle()
+    new = by_account(record)["new"]
+    # It is entitled to its tenth for one minute, and at par for the rest of the week.
+    assert (new["entitled_gpu_ms"], new["par_gpu_ms"]) == (60 * 10_000, (WEEK - 60) * 10_000)
+    assert (new["used_gpu_ms"], new["ratio"]) == (0, f"{(WEEK - 60) / (WEEK + 8 * HOUR):.6f}")
+    # Of the waiting work it is first, and gets its GPUs after no more than the notice: 15 minutes.
+    assert record["decisions"][0]["workload"] == "debug"
+    (kept,) = (kept for kept in record["reservations"] if kept["workload"] == "debug")
+    assert kept["at"] <= "2027-01-15T08:15:00Z"
+    # What somebody leaves meanwhile goes to it at once.
+    cluster.tell(NOON + 60, workload.Ended(cluster="c", workload="old-3", run="1", reason="completed"))
+    starts = decided(cluster.cycle(NOON + 60), "start")
+    assert [start["workload"] for start in starts][:1] == ["debug"]
+
+
+def test_a_share_cut_from_40_to_10_percent_is_not_held_against_past_use(cluster: Cluster) -> None:
+    cluster.hosts(10)
+    cluster.share("a", 40)
+    cluster.share("b", 60)
+    cluster.share("a", 10, NOON - DAY, born=False)
+    cluster.share("b", 90, NOON - DAY, born=False)
+    cluster.use("w-a", "a", 40, NOON - 10 * DAY, NOON - DAY, "h0", "h1", "h2", "h3")
+    cluster.use("w-b", "b", 60, NOON - 10 * DAY, NOON - DAY, *(f"h{n}" for n in range(4, 10)))
+    cluster.use("v-a", "a", 10, NOON - DAY, None, "h0")
+    cluster.use("v-b", "b", 90, NOON - DAY, None, *(f"h{n}" for n in range(1, 10)))
+    found = by_account(cluster.cycle())
+    a, b = found["a"], found["b"]
+    assert a["entitled_gpu_ms"] == 6 * DAY * 40_000 + DAY * 10_000 == a["used_gpu_ms"]
+    assert b["entitled_gpu_ms"] == 6 * DAY * 60_000 + DAY * 90_000 == b["used_gpu_ms"]
+    assert (a["issued_gpus"], b["issued_gpus"]) == (10, 90)
+
+
+def test_an_account_idle_for_a_week_catches_up_without_pushing_others_below_the_floor(
+    cluster: Cluster,
+) -> None:
+    """Half of the cluster is its own; the two others own a quarter each, used half each, and run all of it."""
+    cluster.hosts(10)
+    cluster.share("idle", 2)
+    for name in ("x", "y"):
+        cluster.share(name, 1)
+    for n in range(10):
+        cluster.use(f"run-{n}", "x" if n < 5 else "y", 10, NOON - 8 * DAY, None, f"h{n}")
+        cluster.wait(f"more-{n}", "x" if n < 5 else "y", 10)
+        cluster.wait(f"back-{n}", "idle", 10, NOON - 60)
+    record = cluster.cycle()
+    found = by_account(record)
+    assert found["idle"]["ratio"] == "0.000000"
+    # It is issued the most that the others' least weights (half of a quarter each) leave it.
+    assert found["x"]["issued_gpus"] == found["y"]["issued_gpus"] < 5
+    left = [decision["workload"] for decision in decided(record, "preempt")]
+    for name, runs in (("x", range(5)), ("y", range(5, 10))):
+        remaining = 50 - 10 * sum(f"run-{n}" in left for n in runs)
+        assert remaining >= 12.5, f"{name} keeps half of its quarter"
+    assert len(left) == 6
+
+
+@pytest.mark.parametrize(("department", "size"), [("", 10), ("dept/", 1)])
+def test_correction_in_a_department_of_a_tenth_is_as_strong_as_at_the_top(
+    cluster: Cluster, department: str, size: int
+) -> None:
+    """K9: one child used all that was its parent's, the other nothing; 100 GPUs at the top, 10 in the department."""
+    cluster.hosts(10)
+    if department:
+        cluster.share("dept", 1)
+        cluster.share("rest", 9)
+        cluster.wait("w-rest", "rest", 90)
+    for name in ("a", "b"):
+        cluster.share(f"{department}{name}", 1)
+        cluster.wait(f"w-{name}", f"{department}{name}", 100)
+    cluster.use("used", f"{department}a", 10 * size, NOON - 8 * DAY, NOON - 1)
+    found = by_account(cluster.cycle())
+    issued = found[f"{department}a"]["issued_gpus"], found[f"{department}b"]["issued_gpus"]
+    assert issued == {10: (6, 94), 1: (1, 9)}[size]  # 5.88 and 94.12 parts of a hundred, both times
+    assert found[f"{department}a"]["ratio"] == f"{2 * (WEEK - 1) / (WEEK + 8 * HOUR):.6f}"
+
+
+def test_a_project_over_its_share_takes_nothing_from_a_better_behaved_program(cluster: Cluster) -> None:
+    """Program p as a whole is under-served, its project x used thrice its share; program q used less than p."""
+    cluster.hosts(10)
+    for name in ("p", "q", "r", "p/x", "p/y"):
+        cluster.share(name, 1)
+    cluster.use("x-old", "p/x", 20, NOON - 8 * DAY, NOON - 2 * HOUR)
+    cluster.use("q-run", "q", 10, NOON - 8 * DAY, None, "h0")
+    for n in range(1, 10):
+        cluster.use(f"r-run-{n}", "r", 10, NOON - 8 * DAY, None, f"h{n}")
+    cluster.wait("x-new", "p/x", 20)
+    cluster.wait("y-new", "p/y", 20)
+    record = cluster.cycle()
+    ratios = {path: float(found["ratio"]) for path, found in by_account(record).items()}
+    assert ratios["q"] < ratios["p"] < 1 < ratios["p/x"]
+    left = {decision["workload"] for decision in decided(record, "preempt")}
+    assert "q-run" not in left
+    assert left <= {f"r-run-{n}" for n in range(1, 10)}
+    # Inside p the project below its share is served first.
+    order = [decision["workload"] for decision in record["decisions"]]
+    assert order.index("y-new") < order.index("x-new")
+
+
+def test_with_a_half_life_a_burst_fades_instead_of_leaving_the_window(cluster: Cluster) -> None:
+    cluster.hosts(10)
+    for name in ("a", "b"):
+        cluster.share(name, 1)
+    cluster.use("burst", "a", 100, NOON - 22 * DAY, NOON - 21 * DAY)
+    assert cluster.account("a")["used_gpu_ms"] == 0
+    cluster.set(mode="half-life")
+    found = by_account(cluster.cycle())
+    assert round(found["a"]["used_gpu_ms"] / GPU_HOUR, 1) == 285.6
+    # 100 GPUs from the beginning weigh a half-life / ln 2; each account is entitled to half of that.
+    assert round(found["b"]["entitled_gpu_ms"] / GPU_HOUR) == round(50 * 168 / 0.693147)
+    assert found["a"]["entitled_gpu_ms"] == found["b"]["entitled_gpu_ms"]
+    assert found["a"]["issued_gpus"] == found["b"]["issued_gpus"] == 0
+
+
+def test_what_is_remembered_is_the_capacity_that_was_healthy(cluster: Cluster) -> None:
+    cluster.hosts(1)
+    cluster.tell(NOON - DAY, host.Registered(cluster="c", host="late", gpus=5, gpu_model="x"))
+    cluster.share("a", 1)
+    with reading(cluster.engine) as reader:
+        past = read_past(reader, "c", NOON, PolicyConfig())
+    assert past.capacity_gpu_ms == WEEK * 10_000 + DAY * 5_000
+    assert past.entitled(["a"])["a"] == (past.capacity_gpu_ms, 0)
