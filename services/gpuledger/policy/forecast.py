@@ -1,0 +1,199 @@
+"""When a workload would start if nobody did anything: the production cycle, run forward over the events that are known.
+
+What is known are protection ends, declared limits, reservations, orders to leave and instants of eligibility. Between
+two of them a cycle would decide what the one before decided. Nobody submits, cancels or fails; a run without a declared
+limit goes on until the policy takes its GPUs. What comes of it is an estimate, never a promise.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from gpuledger.policy.cycle import Action, Cycle, run_cycle
+from gpuledger.policy.state import (
+    AccountState,
+    ClusterState,
+    PendingWorkload,
+    PolicyConfig,
+    Reservation,
+    ReservationKind,
+    RunId,
+    RunningRun,
+)
+from gpuledger.policy.tree import Capacity, Tree, build_tree
+
+WORK_MAX = 200_000
+STEPS_MAX = 200
+"""Cycles that one forecast may take: fewer of them where each has much to decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What came of looking ahead.
+
+    Args:
+        starts_at_s: The instant of the cycle that starts the workload; None when none of those looked at does.
+        seen_until_s: The instant of the last cycle that was looked at.
+        reserved: The reservation under which it starts or waits, as the last cycle left it.
+    """
+
+    starts_at_s: int | None
+    seen_until_s: int
+    reserved: Reservation | None = None
+
+
+def forecast(
+    state: ClusterState,
+    config: PolicyConfig,
+    workload: str,
+    *,
+    limits_s: Mapping[str, int] | None = None,
+    steps_max: int | None = None,
+) -> Forecast:
+    """Run cycles forward until a waiting workload starts.
+
+    Args:
+        state: The cluster; the workload is pending there.
+        config: The knobs.
+        workload: The workload.
+        limits_s: Workload -> declared limit of each of its runs, where one was declared.
+        steps_max: How many cycles to look ahead at most.
+    """
+    most = steps_max or min(max(WORK_MAX // _size(state), 2), STEPS_MAX)
+    ahead = _Ahead(state, config, limits_s or {})
+    reserved = None
+    for _ in range(most):
+        cycle = run_cycle(ahead.state(), config)
+        if any(d.workload == workload and d.action is Action.START for d in cycle.decisions):
+            return Forecast(cycle.at_s, cycle.at_s, reserved)
+        reserved = next((kept for kept in cycle.reservations if kept.workload == workload), None)
+        if not ahead.advance(cycle):
+            break
+    return Forecast(None, ahead.at_s, reserved)
+
+
+def is_funded(tree: Tree, account: str, minimum_runtime_s: int) -> bool:
+    """Say whether work of an account is charged and protected: a minimum runtime, and shares all along its path."""
+    return minimum_runtime_s > 0 and tree.nodes[tree.leaf_path(account)].funded
+
+
+def shares_of(state: ClusterState) -> Tree:
+    """Return the tree of a state's accounts and workers, for what its shares say."""
+    workers = {work.account: 0 for work in (*state.running, *state.pending)}
+    return build_tree(
+        state.accounts, Capacity(healthy_milli=0, window_gpu_ms=0, ahead_gpu_ms=0), running_milli=workers
+    )
+
+
+class _Ahead:
+    """The cluster as it goes on, from one known event to the next."""
+
+    def __init__(self, state: ClusterState, config: PolicyConfig, limits_s: Mapping[str, int]) -> None:
+        self.at_s = state.at_s
+        self._first = state
+        self._config = config
+        self._limits_s = limits_s
+        self._tree = shares_of(state)
+        self._accounts = {account.account: account for account in state.accounts}
+        self._pending = {work.workload: work for work in state.pending}
+        self._running = {run.id: run for run in state.running}
+        self._ends = {run.id: end for run in state.running if (end := self._end(run)) is not None}
+        self._leaves: dict[RunId, int] = {}
+        self._reservations = state.reservations
+        self._started = 0
+
+    def state(self) -> ClusterState:
+        """Return the cluster as it stands."""
+        return replace(
+            self._first,
+            at_s=self.at_s,
+            accounts=tuple(self._accounts.values()),
+            running=tuple(self._running.values()),
+            pending=tuple(self._pending.values()),
+            reservations=self._reservations,
+        )
+
+    def advance(self, cycle: Cycle) -> bool:
+        """Carry a cycle out, and go on to the next event; False when none is known."""
+        self._reservations = cycle.reservations
+        for decision in cycle.decisions:
+            if decision.action is Action.START:
+                self._start(self._pending.pop(decision.workload), decision.placement or {})
+            elif decision.action is Action.PREEMPT and decision.run is not None:
+                run = RunId(decision.workload, decision.run)
+                self._leaves.setdefault(run, self.at_s + self._config.grace_s)
+        told = {RunId(d.workload, d.run or "") for d in cycle.decisions if d.action is Action.PREEMPT}
+        self._leaves = {run: at_s for run, at_s in self._leaves.items() if run in told}
+        next_s = min((at_s for at_s in self._events() if at_s > self.at_s), default=None)
+        if next_s is None:
+            return False
+        self.at_s = next_s
+        for run in [run for run, at_s in self._ends.items() if at_s <= next_s]:
+            self._gone(run)
+        for run in [run for run, at_s in self._leaves.items() if at_s <= next_s]:
+            self._requeue(self._gone(run))
+        return True
+
+    def _events(self) -> Iterator[int]:
+        yield from self._leaves.values()
+        yield from self._ends.values()
+        yield from (run.safe_until_s(self._config.quantum_s) for run in self._running.values())
+        yield from (run.protected_until_s for run in self._running.values())
+        yield from (work.eligible_at_s for work in self._pending.values())
+        yield from (kept.at_s for kept in self._reservations if kept.kind is ReservationKind.BOUND)
+
+    def _start(self, work: PendingWorkload, placement: Mapping[str, int]) -> None:
+        funded = is_funded(self._tree, work.account, work.minimum_runtime_s)
+        protected_s = min(work.minimum_runtime_s, self._config.protection_cap_s) if funded else 0
+        self._started += 1
+        run = RunningRun(
+            workload=work.workload,
+            run=f"~{self._started}",
+            account=work.account,
+            gpus_milli=work.gpus_milli,
+            started_at_s=self.at_s,
+            protected_until_s=self.at_s + protected_s,
+            klass="allocated" if funded else "unallocated",
+            placement=placement,
+            priority=work.priority,
+        )
+        self._running[run.id] = run
+        end = self._end(run)
+        if end is not None:
+            self._ends[run.id] = end
+        account = self._accounts.get(work.account)
+        if funded and account is not None:
+            self._accounts[work.account] = _holding(account, work.gpus_milli * protected_s)
+
+    def _end(self, run: RunningRun) -> int | None:
+        """Return when a run ends as it declared; one that is there beyond its limit may end at any moment."""
+        limit_s = self._limits_s.get(run.workload)
+        return None if limit_s is None else max(run.started_at_s + limit_s, self.at_s + 1)
+
+    def _gone(self, run: RunId) -> RunningRun:
+        self._ends.pop(run, None)
+        self._leaves.pop(run, None)
+        return self._running.pop(run)
+
+    def _requeue(self, run: RunningRun) -> None:
+        again = PendingWorkload(
+            workload=run.workload,
+            account=run.account,
+            gpus_milli=run.gpus_milli,
+            submitted_at_s=run.started_at_s,
+            eligible_at_s=self.at_s,
+            priority=run.priority,
+            minimum_runtime_s=max(run.protected_until_s - run.started_at_s, 0)
+            if run.klass == "allocated"
+            else 0,
+        )
+        self._pending.setdefault(run.workload, again)
+
+
+def _holding(account: AccountState, gpu_ms: int) -> AccountState:
+    return replace(
+        account, used_gpu_ms=account.used_gpu_ms + gpu_ms, held_gpu_ms=account.held_gpu_ms + gpu_ms
+    )
+
+
+def _size(state: ClusterState) -> int:
+    return len(state.pending) + len(state.running) + 1

@@ -1,0 +1,166 @@
+"""When a workload could start that is not there yet: a date that is kept, or an estimate, and why.
+
+The workload is put into the queue as the last of its account, and the production cycle decides:
+
+- it starts, or GPUs are promised or reserved to it: the date is a *bound*. Nobody who submits later can push it back,
+  because a reservation stays with its workload whoever comes to stand before it;
+- it waits without: the date is an *estimate*, from running the cycle forward over what is known.
+
+A bound holds for a workload that is submitted before the next cycle and is what was asked for, while its hosts stay,
+its account keeps its share and its funding, cycles come as often as was said, and whoever is told to leave does so
+within the grace. Work that others submit before that same cycle may be served before it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from gpuledger.kernel.accounts import check_path
+from gpuledger.kernel.clock import instant, iso
+from gpuledger.kernel.errors import Refused
+from gpuledger.policy.cycle import Action, Decision, run_cycle
+from gpuledger.policy.forecast import forecast, is_funded, shares_of
+from gpuledger.policy.placement import Placement
+from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, Reservation, ReservationKind
+
+QUOTED = "~quoted"
+"""How the workload is named that nobody has submitted."""
+
+CYCLE_S = 60
+"""How often cycles are taken to come, unless told otherwise."""
+
+
+class Certainty(StrEnum):
+    """What a date rests on."""
+
+    BOUND = "bound"
+    ESTIMATE = "estimate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked about.
+
+    Args:
+        account: Who would pay.
+        gpus_milli: GPUs, all at once.
+        minimum_runtime_s: The shortest occupancy that makes progress; 0 asks to run unallocated.
+        gpu_model: The model it insists on, if any.
+        priority: Order inside the account.
+    """
+
+    account: str
+    gpus_milli: int
+    minimum_runtime_s: int
+    gpu_model: str | None = None
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no workload could ask for."""
+        check_path(self.account)
+        if self.gpus_milli <= 0:
+            raise Refused("a quote needs GPUs to ask for", hint="say how many GPUs the workload starts on")
+        if self.minimum_runtime_s < 0:
+            raise Refused(
+                f"a minimum runtime of {self.minimum_runtime_s} s", hint="0 asks to run unallocated"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """When the workload would start.
+
+    Args:
+        at_s: When it was asked.
+        starts_by_s: The latest start of a bound, the likely one of an estimate; None where nobody can say.
+        certainty: What the date rests on; None without one.
+        reason: Why then, or why nobody can say.
+        is_funded: Whether shares and minimum runtime let it run charged and protected.
+        position: Its place in the queue; None where it has none.
+        placement: Where it would start, as far as that is fixed.
+        kept: The reservation that it would get.
+    """
+
+    at_s: int
+    starts_by_s: int | None
+    certainty: Certainty | None
+    reason: str
+    is_funded: bool
+    position: int | None
+    placement: Placement = field(default_factory=dict)
+    kept: Reservation | None = None
+
+
+def quote(
+    state: ClusterState,
+    config: PolicyConfig,
+    request: Request,
+    *,
+    cycle_s: int = CYCLE_S,
+    limits_s: Mapping[str, int] | None = None,
+) -> Quote:
+    """Return when a workload would start that is submitted now.
+
+    Args:
+        state: The cluster now.
+        config: The knobs.
+        request: The workload.
+        cycle_s: How often cycles come.
+        limits_s: Workload -> declared limit of each of its runs, where one was declared.
+    """
+    asked = PendingWorkload(
+        workload=QUOTED,
+        account=request.account,
+        gpus_milli=request.gpus_milli,
+        submitted_at_s=state.at_s,
+        eligible_at_s=state.at_s,
+        priority=request.priority,
+        minimum_runtime_s=min(request.minimum_runtime_s, config.protection_cap_s),
+        gpu_model=request.gpu_model,
+    )
+    asking = replace(state, pending=(*state.pending, asked))
+    cycle = run_cycle(asking, config)
+    decision = next(d for d in cycle.decisions if d.workload == QUOTED)
+    kept = next((r for r in cycle.reservations if r.workload == QUOTED), None)
+    found = Quote(
+        at_s=state.at_s,
+        starts_by_s=None,
+        certainty=None,
+        reason=_as_said(decision),
+        is_funded=is_funded(shares_of(asking), request.account, asked.minimum_runtime_s),
+        position=decision.numbers.get("position"),
+        placement=decision.placement or (kept.placement if kept and state.hosts else {}),
+        kept=kept,
+    )
+    if decision.action is Action.START:
+        return replace(found, starts_by_s=state.at_s + cycle_s, certainty=Certainty.BOUND)
+    if kept is not None:
+        return replace(
+            found,
+            starts_by_s=latest_start_s(kept, state.at_s, config, cycle_s=cycle_s),
+            certainty=Certainty.BOUND,
+        )
+    if "position" not in decision.numbers:
+        return found
+    ahead = forecast(asking, config, QUOTED, limits_s=limits_s)
+    if ahead.starts_at_s is None:
+        seen = iso(instant(ahead.seen_until_s))
+        return replace(found, reason=f"{found.reason} Looking ahead until {seen}, it does not start.")
+    return replace(found, starts_by_s=ahead.starts_at_s, certainty=Certainty.ESTIMATE)
+
+
+def latest_start_s(kept: Reservation, at_s: int, config: PolicyConfig, *, cycle_s: int = CYCLE_S) -> int:
+    """Return by when the workload of a reservation has started.
+
+    A cycle comes within ``cycle_s`` of the instant of a bound reservation and tells those in the way to leave; after
+    the grace they are gone, and the next cycle lets it start. Under a promise they have been told already.
+    """
+    if kept.kind is ReservationKind.PROMISE:
+        # A promise is made by a cycle, of which the date may be the instant itself or the grace after it.
+        return max(kept.at_s, at_s + config.grace_s) + cycle_s
+    return max(kept.at_s, at_s) + cycle_s + config.grace_s + cycle_s
+
+
+def _as_said(decision: Decision) -> str:
+    """Return the reason, of a workload that has no name."""
+    return decision.reason.replace(QUOTED, "it")
