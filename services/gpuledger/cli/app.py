@@ -30,6 +30,7 @@ from gpuledger.cli import (
     ticking,
     topics,
     users,
+    why,
 )
 
 app = typer.Typer(
@@ -64,6 +65,7 @@ app.command("movements")(movements.movements)
 app.command("layers")(reports.layers)
 app.command("tick")(ticking.tick)
 app.command("cycle")(policy.cycle)
+app.command("why")(why.why)
 app.command("fairshare")(fairshare.fairshare)
 app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)

@@ -18,6 +18,7 @@ from gpuledger.policy.state import (
     ReservationKind,
     RunId,
     RunningRun,
+    WorkClass,
 )
 from gpuledger.policy.tree import Capacity, Tree, build_tree
 
@@ -78,7 +79,9 @@ def is_funded(tree: Tree, account: str, minimum_runtime_s: int) -> bool:
 
 def shares_of(state: ClusterState) -> Tree:
     """Return the tree of a state's accounts and workers, for what its shares say."""
-    workers = {work.account: 0 for work in (*state.running, *state.pending)}
+    workers = dict.fromkeys(
+        [*(run.account for run in state.running), *(work.account for work in state.pending)], 0
+    )
     return build_tree(
         state.accounts, Capacity(healthy_milli=0, window_gpu_ms=0, ahead_gpu_ms=0), running_milli=workers
     )
@@ -92,7 +95,6 @@ class _Ahead:
         self._first = state
         self._config = config
         self._limits_s = limits_s
-        self._tree = shares_of(state)
         self._accounts = {account.account: account for account in state.accounts}
         self._pending = {work.workload: work for work in state.pending}
         self._running = {run.id: run for run in state.running}
@@ -117,7 +119,7 @@ class _Ahead:
         self._reservations = cycle.reservations
         for decision in cycle.decisions:
             if decision.action is Action.START:
-                self._start(self._pending.pop(decision.workload), decision.placement or {})
+                self._start(self._pending.pop(decision.workload), decision.placement or {}, decision.klass)
             elif decision.action is Action.PREEMPT and decision.run is not None:
                 run = RunId(decision.workload, decision.run)
                 self._leaves.setdefault(run, self.at_s + self._config.grace_s)
@@ -141,8 +143,8 @@ class _Ahead:
         yield from (work.eligible_at_s for work in self._pending.values())
         yield from (kept.at_s for kept in self._reservations if kept.kind is ReservationKind.BOUND)
 
-    def _start(self, work: PendingWorkload, placement: Mapping[str, int]) -> None:
-        funded = is_funded(self._tree, work.account, work.minimum_runtime_s)
+    def _start(self, work: PendingWorkload, placement: Mapping[str, int], klass: WorkClass | None) -> None:
+        funded = klass == "allocated"
         protected_s = min(work.minimum_runtime_s, self._config.protection_cap_s) if funded else 0
         self._started += 1
         run = RunningRun(
@@ -152,7 +154,7 @@ class _Ahead:
             gpus_milli=work.gpus_milli,
             started_at_s=self.at_s,
             protected_until_s=self.at_s + protected_s,
-            klass="allocated" if funded else "unallocated",
+            klass=klass or "unallocated",
             placement=placement,
             priority=work.priority,
         )

@@ -18,7 +18,7 @@ from enum import StrEnum
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import Refused
-from gpuledger.policy.cycle import Action, Decision, run_cycle
+from gpuledger.policy.cycle import Action, Decision, Shared, run_cycle
 from gpuledger.policy.forecast import forecast, is_funded, shares_of
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, Reservation, ReservationKind
@@ -161,6 +161,6 @@ def latest_start_s(kept: Reservation, at_s: int, config: PolicyConfig, *, cycle_
     return max(kept.at_s, at_s) + cycle_s + config.grace_s + cycle_s
 
 
-def _as_said(decision: Decision) -> str:
+def _as_said(decision: Decision | Shared) -> str:
     """Return the reason, of a workload that has no name."""
     return decision.reason.replace(QUOTED, "it")

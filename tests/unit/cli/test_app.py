@@ -52,6 +52,7 @@ COMMANDS = (
     "layers",
     "tick",
     "cycle",
+    "why",
     "fairshare",
     "rollup",
     "rebuild",

@@ -1,0 +1,42 @@
+"""``gpuledger why``: a workload's story, and why it waits."""
+
+from typing import Annotated
+
+import typer
+
+from gpuledger.cli.options import Cluster, Json, moment_or_now
+from gpuledger.cli.output import print_json
+
+
+def why(
+    workload: Annotated[str, typer.Argument(help="The workload's id, as its source writes it.")],
+    *,
+    cluster: Cluster = None,
+    at: Annotated[
+        str | None, typer.Option("--at", help="Tell it as it stood at this instant; now unless given.")
+    ] = None,
+    what_if: Annotated[
+        bool,
+        typer.Option(
+            "--what-if", help="Look for what would let it start now; runs cycles, so it takes longer."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Tell what happened to a workload and why, what it cost, and while it waits, what for."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.ledger import queries
+    from gpuledger.policy.telling import lines_of
+    from gpuledger.policy.why import why as ask
+
+    config = settings.load()
+    with open_database(config) as engine, reading(engine) as reader:
+        at_s = moment_or_now(at, "--at", queries.calendar(reader, config.calendar))
+        answer = ask(reader, workload, cluster=cluster, at_s=at_s, default=config.calendar, what_if=what_if)
+    if as_json:
+        print_json(answer.as_json())
+        return
+    for line in lines_of(answer):
+        print(line)

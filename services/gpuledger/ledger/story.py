@@ -1,0 +1,195 @@
+"""What is read for the story of one workload, and for the calendar of a cluster: indexed rows of one book.
+
+Nothing here grows with the queue: a story is told from the rows that name the workload.
+"""
+
+import datetime as dt
+import difflib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.amounts import WEIGHT_ONE
+from gpuledger.kernel.clock import seconds
+from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger import queries, store
+from gpuledger.ledger.copying import driver
+from gpuledger.ledger.costs import Cost, add_up
+from gpuledger.ledger.facts import Known
+from gpuledger.ledger.mapping import Rules
+
+_NEAR = 3
+_LOOKED_AT = 2_000
+"""Names that are compared with one that is not known."""
+
+
+class Facts(NamedTuple):
+    """What a book knows of one workload.
+
+    Args:
+        cluster: The book.
+        known: Every fact up to the instant, in the order in which they were booked.
+        rules: The mapping that the book reads them by.
+    """
+
+    cluster: str
+    known: tuple[Known, ...]
+    rules: Rules
+
+
+class Context(NamedTuple):
+    """What a recorded cycle says beside its decisions."""
+
+    cycle: str
+    at_s: int
+    allocations: list[dict[str, Any]]
+    reservations: list[dict[str, Any]]
+
+
+class Used(NamedTuple):
+    """A stretch of allocated use: from when to when, and how many GPUs."""
+
+    from_s: int
+    to_s: int
+    gpus_milli: int
+
+
+class Lapse(NamedTuple):
+    """A lot that ends before its period does."""
+
+    account: str
+    period: str
+    name: str
+    on: dt.date
+    granted_gpu_ms: int
+
+
+def facts_of(reader: Reader, workload: str, cluster: str | None, at_s: int) -> list[Facts]:
+    """Return what every book that knows the workload knows of it up to an instant, by cluster.
+
+    Raises:
+        NotFound: When no book knows it, or none did by then; near names are named.
+    """
+    queries.require_cluster(reader, cluster)
+    books = [cluster] if cluster is not None else queries.clusters(reader)
+    found, later = [], False
+    for book in books:
+        known = [fact for _, fact in store.facts_of(reader, book, [workload])]
+        by_then = tuple(fact for fact in known if fact.at_s <= at_s)
+        later = later or bool(known)
+        if by_then:
+            found.append(Facts(book, by_then, queries.mapping(reader, book)))
+    if found:
+        return found
+    if later:
+        raise NotFound(f"nothing was known of workload {workload!r} by then", hint="ask for a later --at")
+    near = [name for book in books for name in near_names(reader, book, workload)]
+    where = (
+        f"cluster {cluster!r}" if cluster else f"any of the clusters {', '.join(books) or '(there are none)'}"
+    )
+    raise NotFound(
+        f"workload {workload!r} is not known on {where}",
+        hint=f"did you mean {', '.join(near[:_NEAR])}?"
+        if near
+        else "ids are those of the source, as it writes them",
+    )
+
+
+def near_names(reader: Reader, book: str, workload: str) -> list[str]:
+    """Return workloads that are named nearly so, of those that begin alike."""
+    half = workload[: max(len(workload) // 2, 1)]
+    rows = driver(reader).execute(
+        "SELECT DISTINCT workload FROM (SELECT workload FROM ledger.segments WHERE book = %(book)s"
+        " AND starts_with(workload, %(half)s) UNION ALL SELECT workload FROM ledger.waits WHERE book = %(book)s"
+        " AND starts_with(workload, %(half)s)) AS named LIMIT %(most)s",
+        {"book": book, "half": half, "most": _LOOKED_AT},
+    )
+    return difflib.get_close_matches(workload, sorted(name for (name,) in rows), n=_NEAR)
+
+
+def cost_of(reader: Reader, cluster: str, workload: str, to: dt.date) -> Cost:
+    """Return what is booked for a workload for days up to one, in the organisation's zone."""
+    posted = store.posted_of(reader, cluster, [workload])
+    return add_up(((key, posted.amount) for _, key, posted in posted), to)
+
+
+def context(reader: Reader, cluster: str, at_s: int) -> Context | None:
+    """Return allocations and reservations of the newest cycle up to an instant; None when there was none."""
+    row = (
+        driver(reader)
+        .execute(
+            "SELECT extract(epoch FROM effective_at)::bigint, body->>'cycle', (body->'record'->'allocations')::text,"
+            " (body->'record'->'reservations')::text FROM ledger.journal"
+            " WHERE book = %s AND workload IS NULL AND type = 'allocation.issued'"
+            " AND effective_at <= to_timestamp(%s) ORDER BY seq DESC LIMIT 1",
+            (cluster, at_s),
+        )
+        .fetchone()
+    )
+    if row is None:
+        return None
+    decided_s, cycle, allocations, reservations = row
+    return Context(
+        cycle, decided_s, msgspec.json.decode(allocations), msgspec.json.decode(reservations or "[]")
+    )
+
+
+def window_use(reader: Reader, cluster: str, account: str, start_s: int, end_s: int) -> list[Used]:
+    """Return the allocated use of an account in a window, stretch by stretch, the oldest first."""
+    rows = driver(reader).execute(
+        """
+        SELECT greatest(extract(epoch FROM from_at)::bigint, %(start)s),
+               least(coalesce(extract(epoch FROM coalesce(to_at, capped_at))::bigint, %(end)s), %(end)s), gpus_milli
+        FROM ledger.segments
+        WHERE book = %(book)s AND until_seq IS NULL AND account = %(account)s AND class = 'allocated'
+          AND from_at < to_timestamp(%(end)s)
+          AND (coalesce(to_at, capped_at) IS NULL OR coalesce(to_at, capped_at) > to_timestamp(%(start)s))
+        ORDER BY 1, 2
+        """,
+        {"book": cluster, "account": account, "start": start_s, "end": end_s},
+    )
+    return [Used(*row) for row in rows]
+
+
+def declared_limits(reader: Reader, cluster: str, at_s: int) -> Mapping[str, int]:
+    """Return workload -> the limit that it declared for its runs, of those that run or wait at an instant."""
+    rows = driver(reader).execute(
+        """
+        SELECT DISTINCT ON (workload) workload, (body->>'time_limit_s')::bigint FROM ledger.journal
+        WHERE book = %(book)s AND type = 'workload.submitted' AND body->>'time_limit_s' IS NOT NULL
+          AND workload IN (
+            SELECT workload FROM ledger.segments WHERE book = %(book)s AND until_seq IS NULL
+              AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
+            UNION SELECT workload FROM ledger.waits WHERE book = %(book)s AND until_seq IS NULL
+              AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s)))
+        ORDER BY workload, seq DESC
+        """,
+        {"book": cluster, "at": at_s},
+    )
+    return dict(rows.fetchall())
+
+
+def lapses(reader: Reader, cluster: str, after: dt.date) -> list[Lapse]:
+    """Return the lots that lapse after a day, before their period ends; by day and account."""
+    rows = driver(reader).execute(
+        "SELECT account, period, name, expires_on, amount FROM ledger.lots"
+        " WHERE book = %s AND expires_on > %s AND amount > 0 ORDER BY expires_on, account, name",
+        (cluster, after),
+    )
+    return [
+        Lapse(account, period, name, on, weighted // WEIGHT_ONE)
+        for account, period, name, on, weighted in rows
+    ]
+
+
+def unstarted_holds(reader: Reader, cluster: str, at_s: int) -> list[tuple[str, str, int, int]]:
+    """Return (workload, account, GPUs in milli, expiry) of what is set aside and not started, by expiry."""
+    rows = driver(reader).execute(
+        "SELECT workload, account, gpus_milli, expires_at FROM ledger.holds"
+        " WHERE book = %s AND until_seq IS NULL AND run IS NULL AND expires_at > to_timestamp(%s)"
+        " ORDER BY expires_at, workload",
+        (cluster, at_s),
+    )
+    return [(workload, account, milli, seconds(expires)) for workload, account, milli, expires in rows]

@@ -1,0 +1,373 @@
+"""A workload's story, from its submission to its end: what happened to it, when, and why. Pure.
+
+One engine for the terminal, the API and the page: ``tell`` returns values, ``as_json`` gives them under published keys,
+and ``policy.telling`` writes them as text. An end that nobody saw is marked as estimated.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+from gpuledger.events import workload as events
+from gpuledger.events.decision import DecisionMade
+from gpuledger.kernel.amounts import gpu_hours
+from gpuledger.kernel.clock import iso, seconds
+from gpuledger.ledger.costs import Cost
+from gpuledger.ledger.facts import STOPS, Known, winner
+from gpuledger.ledger.holds import admitted
+from gpuledger.ledger.mapping import Rules, Understood
+from gpuledger.ledger.segments import History, Segment, derive
+from gpuledger.policy.state import PolicyConfig
+from gpuledger.policy.words import duration, gpus, moment
+
+_AGAIN = "waits again"
+"""What begins when a run stops: told after it."""
+
+
+class State(StrEnum):
+    """Where a workload stands."""
+
+    NOT_ELIGIBLE = "not eligible"
+    WAITS = "waits"
+    RUNS = "runs"
+    OVER = "over"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """One thing that happened.
+
+    Args:
+        at_s: When.
+        what: A word for it, such as ``started``.
+        text: One sentence, names and numbers in it.
+        run: The run that it happened to.
+        is_estimated: Whether the time is the last evidence of life, not the true end.
+    """
+
+    at_s: int
+    what: str
+    text: str
+    run: str | None = None
+    is_estimated: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it under its published keys."""
+        return {
+            "at": moment(self.at_s),
+            "what": self.what,
+            "text": self.text,
+            "run": self.run,
+            "estimated": self.is_estimated,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """What is known of a workload at an instant.
+
+    Args:
+        at_s: The instant that it is told for.
+        state: Where it stands.
+        account: Who pays, or would.
+        gpus_milli: What it asked for, or occupies where nobody submitted it.
+        minimum_runtime_s: The shortest occupancy that makes progress; None where nobody submitted it.
+        eligible_at_s: When it may first start; None where nobody submitted it.
+        happenings: What happened, in order.
+        cost: What is booked for it.
+        open_gpu_ms: What its open run used since what is booked, physical; 0 without one.
+    """
+
+    cluster: str
+    workload: str
+    at_s: int
+    state: State
+    account: str
+    gpus_milli: int
+    minimum_runtime_s: int | None
+    eligible_at_s: int | None
+    happenings: tuple[Happening, ...]
+    cost: Cost
+    open_gpu_ms: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the story under its published keys."""
+        cost = {
+            "charged": self.cost.charged_gpu_ms,
+            "unallocated": self.cost.unallocated_gpu_ms,
+            "credited": self.cost.credited_gpu_ms,
+            "not_booked_yet": self.open_gpu_ms,
+        }
+        return {
+            "cluster": self.cluster,
+            "workload": self.workload,
+            "at": moment(self.at_s),
+            "state": self.state.value,
+            "account": self.account,
+            "gpus_milli": self.gpus_milli,
+            "minimum_runtime_s": self.minimum_runtime_s,
+            "events": [happening.as_json() for happening in self.happenings],
+            "cost": {f"{name}_gpu_ms": amount for name, amount in cost.items()}
+            | {f"{name}_gpu_hours": str(gpu_hours(amount)) for name, amount in cost.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a story is told from.
+
+    Args:
+        known: Every fact up to the instant.
+        rules: The mapping that the book reads them by.
+        cost: What is booked.
+        preempted_for: Run -> why the policy told it to leave, where a recorded cycle says so.
+    """
+
+    known: Sequence[Known]
+    rules: Rules
+    cost: Cost
+    preempted_for: Mapping[str, str] = field(default_factory=dict)
+
+
+def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfig) -> Story:
+    """Tell the story of a workload as it was known at an instant, by effective time.
+
+    Args:
+        cluster: The cluster.
+        workload: The workload.
+        at_s: The instant.
+        told: What is known.
+        config: The knobs; the protection cap of runs that nobody admitted.
+    """
+    asked = told.rules.understood([k for k in told.known if isinstance(k.data, events.Submitted)])
+    history = derive(told.known, told.rules)
+    found = [
+        *_submission(asked, history),
+        *_decisions(told.known),
+        *_runs(history, asked, told, config),
+        *_marks(told.known, history),
+        *_credits(history),
+    ]
+    open_segment = next((s for s in history.segments if s.to_s is None), None)
+    account = next(
+        iter(s.account for s in reversed(history.segments)), asked.meaning.account if asked else ""
+    )
+    return Story(
+        cluster=cluster,
+        workload=workload,
+        at_s=at_s,
+        state=_state(history, at_s),
+        account=account,
+        gpus_milli=asked.asked.gpus_milli
+        if asked
+        else max((s.gpus_milli for s in history.segments), default=0),
+        minimum_runtime_s=asked.minimum_runtime_s if asked else None,
+        eligible_at_s=min((wait.from_s for wait in history.waits), default=None),
+        happenings=tuple(sorted(found, key=lambda one: (one.at_s, one.what == _AGAIN))),
+        cost=told.cost,
+        open_gpu_ms=0 if open_segment is None else _not_booked(history, told.cost, at_s),
+    )
+
+
+def preempted_runs(known: Iterable[Known]) -> list[tuple[str, int]]:
+    """Return (run, when) of every run that the system preempted."""
+    return [
+        (k.data.run, k.at_s) for k in known if isinstance(k.data, events.Preempted) and k.data.run is not None
+    ]
+
+
+def _state(history: History, at_s: int) -> State:
+    if any(segment.to_s is None for segment in history.segments):
+        return State.RUNS
+    waits = [wait for wait in history.waits if wait.to_s is None]
+    if not waits:
+        return State.OVER
+    return State.WAITS if min(wait.from_s for wait in waits) <= at_s else State.NOT_ELIGIBLE
+
+
+def _not_booked(history: History, cost: Cost, at_s: int) -> int:
+    used = sum(s.gpus_milli * max(s.until_s(at_s) - s.from_s, 0) for s in history.segments)
+    return max(used - cost.charged_gpu_ms - cost.unallocated_gpu_ms, 0)
+
+
+def _submission(asked: Understood | None, history: History) -> Iterable[Happening]:
+    if asked is None:
+        return
+    submitted = asked.asked
+    wishes = [gpus(submitted.gpus_milli)]
+    if submitted.gpu_model:
+        wishes.append(f"model {submitted.gpu_model}")
+    wishes.append(
+        f"minimum runtime {duration(asked.minimum_runtime_s)}"
+        if asked.minimum_runtime_s
+        else "minimum runtime 0, which runs unallocated"
+    )
+    if submitted.time_limit_s:
+        wishes.append(f"limit {duration(submitted.time_limit_s)}")
+    if submitted.priority:
+        wishes.append(f"priority {submitted.priority} within its account")
+    yield Happening(
+        at_s=asked.at_s, what="submitted", text=f"Submitted for {asked.meaning.account}: {', '.join(wishes)}."
+    )
+    for wait in history.waits:
+        again = wait.from_s > asked.at_s and any(s.from_s < wait.from_s for s in history.segments)
+        if again:
+            yield Happening(at_s=wait.from_s, what=_AGAIN, text="Waits again.")
+        elif wait.from_s != asked.at_s:
+            text = "Eligible: it may start from here on."
+            yield Happening(at_s=wait.from_s, what="eligible", text=text)
+
+
+def _decisions(known: Iterable[Known]) -> Iterable[Happening]:
+    for fact in known:
+        data = fact.data
+        if not isinstance(data, DecisionMade):
+            continue
+        if data.extends_from is not None:
+            kept = data.klass == "allocated"
+            text = (
+                f"Its next slice from {moment(seconds(data.extends_from))} on is set aside: {data.reason}."
+                if kept
+                else f"Goes on unallocated from {moment(seconds(data.extends_from))} on: {data.reason}."
+            )
+            yield Happening(at_s=fact.at_s, what="renewed" if kept else "not renewed", text=text)
+        elif data.klass == "allocated":
+            expiry = f", for a start before {iso(data.expires_at)}" if data.expires_at else ""
+            text = f"Admitted, attempt {data.attempt}: {data.reason}{expiry}."
+            yield Happening(at_s=fact.at_s, what="admitted", text=text)
+        else:
+            text = f"Not funded, attempt {data.attempt}, so it may run unallocated: {data.reason}."
+            yield Happening(at_s=fact.at_s, what="not funded", text=text)
+
+
+def _runs(
+    history: History, asked: Understood | None, told: Told, config: PolicyConfig
+) -> Iterable[Happening]:
+    stops: dict[str | None, list[Known]] = {}
+    for fact in told.known:
+        if isinstance(fact.data, STOPS):
+            stops.setdefault(fact.data.run, []).append(fact)
+    by_run: dict[str, list[Segment]] = {}
+    for segment in sorted(history.segments, key=lambda s: s.from_s):
+        by_run.setdefault(segment.run, []).append(segment)
+    for run, segments in by_run.items():
+        first = segments[0]
+        protection = _protection(first, asked, told.known, config)
+        where = f" on {_hosts(first.hosts)}" if first.hosts else ""
+        text = f"Started{where} with {gpus(first.gpus_milli)}, {first.klass}{protection}."
+        yield Happening(at_s=first.from_s, what="started", text=text, run=run)
+        yield from _changes(run, segments, told.known)
+        yield from _stop(run, segments[-1], stops.get(run, ()), told)
+    if not history.segments:
+        for fact in stops.get(None, ()):
+            text = f"Over before it started: {getattr(fact.data, 'reason', '')}."
+            yield Happening(at_s=fact.at_s, what="ended", text=text)
+
+
+def _protection(
+    first: Segment, asked: Understood | None, known: Iterable[Known], config: PolicyConfig
+) -> str:
+    if first.klass == "unallocated":
+        return ", uncharged and preemptible from the outset"
+    starts = [k for k in known if isinstance(k.data, events.Started) and k.data.run == first.run]
+    attempts = {k.data.attempt for k in starts if isinstance(k.data, events.Started)}
+    decisions = [k for k in known if isinstance(k.data, DecisionMade) and k.data.attempt in attempts]
+    decision = admitted(decisions, first.from_s)
+    if decision is not None:
+        return f", protected until {moment(first.from_s + decision.hold_s)}"
+    minimum_s = min(asked.minimum_runtime_s if asked else 0, config.protection_cap_s)
+    if not minimum_s:
+        return ", without protection"
+    return f", protected until {moment(first.from_s + minimum_s)} by its minimum runtime (nobody admitted it)"
+
+
+def _changes(run: str, segments: Sequence[Segment], known: Iterable[Known]) -> Iterable[Happening]:
+    reasons = {
+        k.at_s: k.data.reason for k in known if isinstance(k.data, events.ClassChanged) and k.data.run == run
+    }
+    for before, after in pairwise(segments):
+        if after.klass != before.klass:
+            because = f": {reasons[after.from_s]}" if after.from_s in reasons else ""
+            free = "uncharged and preemptible" if after.klass == "unallocated" else "charged"
+            text = f"Runs {after.klass} from here on, {free}{because}."
+            yield Happening(at_s=after.from_s, what="class changed", text=text, run=run)
+        if after.gpus_milli != before.gpus_milli:
+            text = f"Resized from {gpus(before.gpus_milli)} to {gpus(after.gpus_milli)}."
+            yield Happening(at_s=after.from_s, what="resized", text=text, run=run)
+        if after.account != before.account:
+            text = f"Paid by {after.account} from here on."
+            yield Happening(at_s=after.from_s, what="account changed", text=text, run=run)
+
+
+def _stop(run: str, last: Segment, claimed: Sequence[Known], told: Told) -> Iterable[Happening]:
+    counts = winner(list(claimed))
+    if last.to_s is None:
+        return
+    if counts is None:
+        text = "Ended at the last evidence of life: nobody said when it did."
+        yield Happening(at_s=last.to_s, what="ended", text=text, run=run, is_estimated=True)
+        return
+    stop = counts.data
+    assert isinstance(stop, STOPS)  # noqa: S101 - only those were gathered
+    ran = f"after {duration(last.to_s - told_start(run, told.known, last))}"
+    code = f", exit {stop.exit}" if stop.exit else ""
+    if isinstance(stop, events.Preempted):
+        why = told.preempted_for.get(
+            run, f"the reason given is {stop.reason!r}; no recorded cycle told it to leave"
+        )
+        text, what = f"Preempted {ran}: {why}", "preempted"
+    elif isinstance(stop, events.Requeued):
+        text, what = f"Requeued {ran}: {stop.reason}.", "requeued"
+    else:
+        text, what = f"Ended {ran}: {stop.reason}{code}.", "ended"
+    if not text.endswith("."):
+        text += "."
+    yield Happening(at_s=last.to_s, what=what, text=text, run=run, is_estimated=last.estimated)
+
+
+def told_start(run: str, known: Iterable[Known], last: Segment) -> int:
+    """Return when a run started; where nobody said, when its last segment began."""
+    starts = [k for k in known if isinstance(k.data, events.Started) and k.data.run == run]
+    counts = winner(starts)
+    return last.from_s if counts is None else counts.at_s
+
+
+def _marks(known: Iterable[Known], history: History) -> Iterable[Happening]:
+    """Tell of suspensions, the first work, and the last checkpoint of each run."""
+    runs = {segment.run for segment in history.segments}
+    saved: dict[str, int] = {}
+    for fact in known:
+        data = fact.data
+        if not isinstance(data, events.RunFact) or data.run not in runs:
+            continue
+        if isinstance(data, events.Checkpointed):
+            saved[data.run] = max(fact.at_s, saved.get(data.run, fact.at_s))
+        elif isinstance(data, events.Suspended):
+            text = "Suspended; its GPUs stay occupied and charged."
+            yield Happening(at_s=fact.at_s, what="suspended", text=text, run=data.run)
+        elif isinstance(data, events.Resumed):
+            yield Happening(at_s=fact.at_s, what="resumed", text="Goes on.", run=data.run)
+        elif isinstance(data, events.Ready):
+            text = "Has loaded what it needs, and begins its work."
+            yield Happening(at_s=fact.at_s, what="ready", text=text, run=data.run)
+    for run, at_s in saved.items():
+        text = "Saved its work, for the last time so far."
+        yield Happening(at_s=at_s, what="checkpointed", text=text, run=run)
+
+
+def _credits(history: History) -> Iterable[Happening]:
+    for credit in history.credits:
+        text = (
+            f"Given back: what was charged from {moment(credit.from_s)} to {moment(credit.to_s)}, "
+            f"for the hardware failure {credit.incident}."
+        )
+        yield Happening(at_s=credit.to_s, what="credited", text=text, run=credit.run)
+
+
+def _hosts(hosts: Sequence[str]) -> str:
+    names = sorted(set(hosts))
+    shown = 4
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ("host " if len(names) == 1 else f"{len(names)} hosts: ") + ", ".join(names[:shown]) + more

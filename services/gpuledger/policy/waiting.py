@@ -1,0 +1,133 @@
+"""Why a workload waits, as the cycle in force decided it: its place, the ratios that led there, its date. Pure."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuledger.kernel.accounts import lineage, parent
+from gpuledger.kernel.clock import seconds
+from gpuledger.policy.quotes import CYCLE_S, Certainty, latest_start_s
+from gpuledger.policy.state import PolicyConfig, Reservation, ReservationKind, RunId
+from gpuledger.policy.words import moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """Where one account of the path stood among its siblings, at the beginning of the cycle.
+
+    Args:
+        account: The account.
+        ratio: (used + open holds) / (entitled + ahead), six decimals; None when it is entitled to nothing.
+        used_gpu_ms: Used in the window, open holds included.
+        entitled_gpu_ms: Entitled over the window.
+        before: The siblings that ask for GPUs and have a lower ratio, the lowest first, with their ratios.
+    """
+
+    account: str
+    ratio: str | None
+    used_gpu_ms: int
+    entitled_gpu_ms: int
+    before: tuple[tuple[str, str | None], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the level under its published keys."""
+        return {
+            "account": self.account,
+            "ratio": self.ratio,
+            "used_gpu_ms": self.used_gpu_ms,
+            "entitled_gpu_ms": self.entitled_gpu_ms,
+            "before": [{"account": account, "ratio": ratio} for account, ratio in self.before],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What the cycle in force decided for a workload.
+
+    Args:
+        cycle: The cycle's id.
+        at_s: The instant that it decided for.
+        action: start, wait or preempt.
+        reason: Its sentence: who was preferred and by which comparison, or what it waits for.
+        numbers: The figures behind it.
+        chain: From the root down to the account.
+        starts_by_s: By when it starts, as far as GPUs are promised or reserved to it; None without a date.
+        certainty: ``bound`` where there is a date.
+    """
+
+    cycle: str
+    at_s: int
+    action: str
+    reason: str
+    numbers: Mapping[str, int]
+    chain: tuple[Level, ...] = ()
+    starts_by_s: int | None = None
+    certainty: Certainty | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the decision under its published keys."""
+        return {
+            "cycle": self.cycle,
+            "at": moment(self.at_s),
+            "action": self.action,
+            "reason": self.reason,
+            "numbers": dict(self.numbers),
+            "place": self.numbers.get("position"),
+            "chain": [level.as_json() for level in self.chain],
+            "starts_by": None if self.starts_by_s is None else moment(self.starts_by_s),
+            "certainty": self.certainty and self.certainty.value,
+        }
+
+
+def chain_of(account: str, allocations: Sequence[Mapping[str, Any]]) -> tuple[Level, ...]:
+    """Return the levels of an account's path in a recorded cycle; those that it does not know are left out."""
+    by_path = {a["account"]: a for a in allocations}
+    levels = []
+    for node in lineage(account):
+        mine = by_path.get(node)
+        if mine is None:
+            continue
+        siblings = [a for path, a in by_path.items() if parent(path) == parent(node) and path != node]
+        before = [a for a in siblings if _asks(a) and _is_before(a["ratio"], mine["ratio"])]
+        before.sort(key=lambda a: (_micro(a["ratio"]), a["account"]))
+        levels.append(
+            Level(
+                account=node,
+                ratio=mine["ratio"],
+                used_gpu_ms=mine["used_gpu_ms"],
+                entitled_gpu_ms=mine["entitled_gpu_ms"],
+                before=tuple((a["account"], a["ratio"]) for a in before),
+            )
+        )
+    return tuple(levels)
+
+
+def date_of(
+    workload: str, reservations: Sequence[Mapping[str, Any]], decided_s: int, config: PolicyConfig
+) -> int | None:
+    """Return by when a workload starts for which a recorded cycle keeps GPUs; None when it keeps none."""
+    for kept in reservations:
+        if kept["workload"] == workload:
+            reservation = Reservation(
+                workload=workload,
+                placement=kept["hosts"],
+                at_s=seconds(dt.datetime.fromisoformat(kept["at"])),
+                kind=ReservationKind(kept["kind"]),
+                leaving=tuple(RunId(run["workload"], run["run"]) for run in kept["leaving"]),
+            )
+            return latest_start_s(reservation, decided_s, config, cycle_s=CYCLE_S)
+    return None
+
+
+def _asks(allocation: Mapping[str, Any]) -> bool:
+    return allocation["demand_gpus"] not in (0, "0.000")
+
+
+def _is_before(theirs: str | None, mine: str | None) -> bool:
+    return theirs is not None and (mine is None or _micro(theirs) < _micro(mine))
+
+
+def _micro(ratio: str | None) -> int:
+    """Return a ratio of six decimals in millionths; one that does not exist comes after all others."""
+    return 1 << 62 if ratio is None else int(ratio.replace(".", ""))

@@ -1,0 +1,238 @@
+"""Answers about one workload from the ledger: its story, why it waits, and what would let it start.
+
+The story and the recorded decision are a few indexed reads, whatever the length of the queue. What would have to be
+otherwise is found by running cycles on changed states, so that it is asked for apart.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.errors import Refused
+from gpuledger.ledger import queries
+from gpuledger.ledger import story as rows
+from gpuledger.policy.configured import read_config
+from gpuledger.policy.counterfactual import Counterfactual, Obstacle, counterfactuals
+from gpuledger.policy.forecast import forecast
+from gpuledger.policy.forgetting import Burst, Stretch, bursts, forgotten_by_s
+from gpuledger.policy.quotes import Certainty
+from gpuledger.policy.reading import read_state
+from gpuledger.policy.recorded import decision_of
+from gpuledger.policy.state import ClusterState, PolicyConfig
+from gpuledger.policy.story import State, Story, Told, preempted_runs, tell
+from gpuledger.policy.waiting import Decided, chain_of, date_of
+from gpuledger.policy.words import moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One thing without which the workload starts now, and when it may be expected to go away.
+
+    Args:
+        found: What is in the way.
+        expected_s: When it goes away, as far as that is known.
+        certainty: What the date rests on; None without one.
+        bursts: What the account used in the window, and when each part is forgotten (of use only).
+    """
+
+    found: Counterfactual
+    expected_s: int | None = None
+    certainty: Certainty | None = None
+    bursts: tuple[Burst, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the change under its published keys."""
+        found = self.found
+        return {
+            "obstacle": found.obstacle.value,
+            "outcome": found.outcome.value,
+            "when_eligible": found.eligible,
+            "runs": [{"workload": run.workload, "run": run.run} for run in found.runs],
+            "workloads": list(found.workloads),
+            "account": found.account,
+            "gpu_ms": found.gpu_ms,
+            "gpus_milli": found.gpus_milli,
+            "hosts": found.hosts,
+            "gpu_model": found.gpu_model,
+            "expected": None if self.expected_s is None else moment(self.expected_s),
+            "certainty": self.certainty and self.certainty.value,
+            "bursts": [
+                {
+                    "from": moment(b.from_s),
+                    "to": moment(b.to_s),
+                    "gpu_ms": b.gpu_ms,
+                    "forgotten_from": moment(b.forgotten_from_s),
+                    "forgotten_by": moment(b.forgotten_by_s),
+                }
+                for b in self.bursts
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """What would let the workload start now, and when it starts if nobody does anything.
+
+    Args:
+        changes: Each alone does.
+        starts_at_s: When it would start; None when the cycles looked at do not start it.
+        seen_until_s: Up to when cycles were looked at.
+    """
+
+    changes: tuple[Change, ...]
+    starts_at_s: int | None
+    seen_until_s: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it under its published keys."""
+        return {
+            "starts_now_without": [change.as_json() for change in self.changes],
+            "expected": None if self.starts_at_s is None else moment(self.starts_at_s),
+            "certainty": None if self.starts_at_s is None else Certainty.ESTIMATE.value,
+            "looked_until": moment(self.seen_until_s),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """The answer.
+
+    Args:
+        story: What happened.
+        decided: What the cycle in force decided for it; None where none did.
+        ahead: What would let it start; None unless asked for, or when it does not wait.
+    """
+
+    story: Story
+    decided: Decided | None = None
+    ahead: Ahead | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer under its published keys."""
+        return {
+            **self.story.as_json(),
+            "decision": None if self.decided is None else self.decided.as_json(),
+            "ahead": None if self.ahead is None else self.ahead.as_json(),
+        }
+
+
+def why(
+    reader: Reader,
+    workload: str,
+    *,
+    cluster: str | None,
+    at_s: int,
+    default: Calendar | None = None,
+    what_if: bool = False,
+) -> Why:
+    """Return a workload's story at an instant and, while it waits, why it does.
+
+    Args:
+        reader: A snapshot.
+        workload: The workload.
+        cluster: Where; may be left out where one cluster alone knows it.
+        at_s: The instant: facts and cycles of later ones do not count.
+        default: The calendar before the organisation has set one.
+        what_if: Whether to look for what would let it start, by running cycles on changed states.
+
+    Raises:
+        NotFound: When nobody knows it; near names are named.
+        Refused: When several clusters know it and none was named.
+    """
+    found = rows.facts_of(reader, workload, cluster, at_s)
+    if len(found) > 1:
+        names = ", ".join(facts.cluster for facts in found)
+        raise Refused(f"workload {workload!r} is known on {names}", hint="name one: --cluster")
+    facts = found[0]
+    book = facts.cluster
+    calendar = queries.calendar(reader, default or Calendar())
+    config = read_config(reader, book, at_s)
+    told = Told(
+        facts.known,
+        facts.rules,
+        rows.cost_of(reader, book, workload, calendar.day_of(at_s)),
+        _preempted_for(reader, book, workload, preempted_runs(facts.known)),
+    )
+    story = tell(book, workload, at_s, told, config)
+    if story.state is State.OVER:
+        return Why(story=story)
+    decided = _decided(reader, story, config)
+    waits = story.state in (State.WAITS, State.NOT_ELIGIBLE)
+    return Why(
+        story=story, decided=decided, ahead=_ahead(reader, story, config) if waits and what_if else None
+    )
+
+
+def _preempted_for(
+    reader: Reader, cluster: str, workload: str, stops: Iterable[tuple[str, int]]
+) -> Mapping[str, str]:
+    """Return run -> why a recorded cycle told it to leave."""
+    reasons = {}
+    for run, at_s in stops:
+        # The cycle that comes at the very instant knows that the run is gone already.
+        for by_s in (at_s, at_s - 1):
+            recorded = decision_of(reader, cluster, workload, by_s)
+            decision = {} if recorded is None else recorded.decision
+            if decision.get("action") == "preempt" and decision.get("run") == run:
+                reasons[run] = decision["reason"]
+                break
+    return reasons
+
+
+def _decided(reader: Reader, story: Story, config: PolicyConfig) -> Decided | None:
+    recorded = decision_of(reader, story.cluster, story.workload, story.at_s)
+    if recorded is None:
+        return None
+    decision = recorded.decision
+    context = rows.context(reader, story.cluster, story.at_s)
+    allocations = context.allocations if context else []
+    reservations = context.reservations if context else []
+    date = date_of(story.workload, reservations, recorded.at_s, config)
+    return Decided(
+        cycle=recorded.cycle,
+        at_s=recorded.at_s,
+        action=decision["action"],
+        reason=decision["reason"],
+        numbers=decision["numbers"],
+        chain=chain_of(story.account, allocations),
+        starts_by_s=date,
+        certainty=None if date is None else Certainty.BOUND,
+    )
+
+
+def _ahead(reader: Reader, story: Story, config: PolicyConfig) -> Ahead | None:
+    state = read_state(reader, story.cluster, story.at_s, config)
+    if all(work.workload != story.workload for work in state.pending):
+        return None
+    limits = rows.declared_limits(reader, story.cluster, story.at_s)
+    found = counterfactuals(state, config, story.workload)
+    coming = forecast(state, config, story.workload, limits_s=limits)
+    changes = tuple(_dated(reader, state, config, story.workload, one) for one in found)
+    return Ahead(changes=changes, starts_at_s=coming.starts_at_s, seen_until_s=coming.seen_until_s)
+
+
+def _dated(
+    reader: Reader, state: ClusterState, config: PolicyConfig, workload: str, found: Counterfactual
+) -> Change:
+    """Say when an obstacle may be expected to go away."""
+    if found.obstacle is Obstacle.ELIGIBILITY:
+        eligible_s = next(work.eligible_at_s for work in state.pending if work.workload == workload)
+        return Change(found=found, expected_s=eligible_s, certainty=Certainty.ESTIMATE)
+    if found.obstacle is Obstacle.RUNS:
+        # From then on others may take the GPUs; whether the run ends is its own affair.
+        gone = set(found.runs)
+        last_s = max(run.safe_until_s(config.quantum_s) for run in state.running if run.id in gone)
+        return Change(found=found, expected_s=max(last_s, state.at_s), certainty=Certainty.ESTIMATE)
+    if found.obstacle is Obstacle.USE and found.account is not None:
+        start_s = state.at_s - config.window_s
+        used = [
+            Stretch(*u) for u in rows.window_use(reader, state.cluster, found.account, start_s, state.at_s)
+        ]
+        expected_s = forgotten_by_s(used, config.window_s, found.gpu_ms)
+        certainty = None if expected_s is None else Certainty.ESTIMATE
+        return Change(
+            found=found, expected_s=expected_s, certainty=certainty, bursts=bursts(used, config.window_s)
+        )
+    return Change(found=found)

@@ -1,0 +1,33 @@
+"""Amounts and times as the answers write them: exact, and with their unit."""
+
+from gpuledger.kernel.amounts import GPU_MILLI, gpu_hours
+from gpuledger.kernel.clock import instant, iso
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3_600, 86_400
+
+
+def moment(at_s: int) -> str:
+    """Return an instant as ISO 8601 in UTC."""
+    return iso(instant(at_s))
+
+
+def gpus(gpus_milli: int) -> str:
+    """Return GPUs with their unit: whole ones without decimals, others with three."""
+    whole, milli = divmod(gpus_milli, GPU_MILLI)
+    return f"{whole}.{milli:03d} GPUs" if milli else f"{whole} GPU" + ("" if whole == 1 else "s")
+
+
+def hours(gpu_ms: int) -> str:
+    """Return an amount as GPU-hours, three decimals, thousands separated."""
+    return f"{gpu_hours(gpu_ms):,} GPU-hours"
+
+
+def duration(seconds: int) -> str:
+    """Return a length of time with its two largest units, such as ``2 d 3 h``; rounded down."""
+    sign, rest = ("-", -seconds) if seconds < 0 else ("", seconds)
+    parts = []
+    for length, unit in ((_DAY_S, "d"), (_HOUR_S, "h"), (_MINUTE_S, "min"), (1, "s")):
+        count, rest = divmod(rest, length)
+        if count:
+            parts.append(f"{count} {unit}")
+    return sign + " ".join(parts[:2] or ["0 s"])

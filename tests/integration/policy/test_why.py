@@ -1,0 +1,99 @@
+"""A workload's story from a ledger, why it waits, and what would let it start."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.integration.policy.stories import DAY, HOUR, NOON, World, happened, small_cluster, started
+
+from gpuledger.events import workload
+from gpuledger.kernel.errors import NotFound
+from gpuledger.policy.counterfactual import Obstacle
+from gpuledger.policy.quotes import Certainty
+from gpuledger.policy.story import State
+from gpuledger.policy.telling import lines_of
+
+
+@pytest.fixture
+def world(database_url: str) -> Iterator[World]:
+    with small_cluster(database_url) as found:
+        yield found
+
+
+def test_a_waiting_workload_is_told_its_place_its_ratios_and_its_date(world: World) -> None:
+    assert world.why("w-b8").decided is None
+    world.cycle()
+    answer = world.why("w-b8", NOON + 30)
+    decided = answer.decided
+    assert (answer.story.state, answer.ahead) == (State.WAITS, None)
+    assert decided is not None
+    assert (decided.action, decided.numbers["position"]) == ("wait", 2)
+    assert [level.account for level in decided.chain] == ["c", "c/b"]
+    assert decided.chain[1].before[0][0] == "c/a"
+    # w-a is protected until 13:00; then a cycle within a minute, a minute of grace, and the next cycle.
+    assert (decided.starts_by_s, decided.certainty) == (NOON + HOUR + 180, Certainty.BOUND)
+
+
+def test_what_if_names_the_run_that_is_in_the_way(world: World) -> None:
+    world.cycle()
+    ahead = world.why("w-b8", NOON + 30, what_if=True).ahead
+    assert ahead is not None
+    by_kind = {change.found.obstacle: change for change in ahead.changes}
+    runs = by_kind[Obstacle.RUNS]
+    assert [run.workload for run in runs.found.runs] == ["w-a"]
+    assert (runs.expected_s, runs.certainty) == (NOON + HOUR, Certainty.ESTIMATE)
+    assert by_kind[Obstacle.GPUS].found.gpu_model == "x"
+    assert ahead.starts_at_s == NOON + HOUR + 60
+
+
+def test_a_preempted_run_is_told_for_whom(world: World) -> None:
+    world.take(started("w-b4", NOON, 4))
+    world.cycle(NOON + 60)
+    world.cycle(NOON + HOUR)
+    stop = happened(workload.Preempted, "w-a", NOON + HOUR + 60, run="1", reason="preempted")
+    world.take(stop)
+    world.cycle(NOON + HOUR + 120)
+    answer = world.why("w-a", NOON + HOUR + 120)
+    assert answer.story.state is State.WAITS
+    told = next(one.text for one in answer.story.happenings if one.what == "preempted")
+    assert told.startswith("Preempted after 2 h 1 min: Leaves for w-b8 of account c/b")
+    assert answer.decided is not None
+
+
+def test_the_story_of_an_earlier_instant_knows_nothing_later(world: World) -> None:
+    world.cycle()
+    assert world.why("w-old", NOON - DAY + HOUR).story.state is State.RUNS
+    assert world.why("w-old").story.state is State.OVER
+    assert world.why("w-b4", NOON - 1).decided is None
+    with pytest.raises(NotFound, match="by then"):
+        world.why("w-b4", NOON - HOUR)
+
+
+def test_cost_is_what_is_booked_and_what_came_since(world: World) -> None:
+    assert world.why("w-old").story.cost.charged_gpu_ms == 10 * 3 * HOUR * 1000
+    assert world.why("w-a").story.open_gpu_ms == 6 * HOUR * 1000
+
+
+def test_an_unknown_workload_is_named_with_near_ones(world: World) -> None:
+    with pytest.raises(NotFound, match="w-b5") as caught:
+        world.why("w-b5")
+    assert "w-b4" in caught.value.hint
+    with pytest.raises(NotFound, match="nowhere"):
+        world.why("w-b4", cluster="nowhere")
+
+
+def test_the_text_has_every_part_and_the_document_too(world: World) -> None:
+    world.cycle()
+    answer = world.why("w-b8", NOON + 30, what_if=True)
+    text = "\n".join(lines_of(answer))
+    for part in (
+        "Submitted for c/b",
+        "Cost so far",
+        "Reserved: 8 GPUs on host h1",
+        "Starts by",
+        "w-a/1",
+        "estimate",
+    ):
+        assert part in text
+    document = answer.as_json()
+    assert document["decision"]["starts_by"] == "2027-01-15T13:03:00Z"
+    assert document["ahead"]["starts_now_without"][0]["obstacle"] == "runs"

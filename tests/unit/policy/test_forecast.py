@@ -1,0 +1,82 @@
+"""When a workload starts if nobody does anything; against whole worlds: tests/property/policy/test_quotes.py."""
+
+from gpuledger.policy.cycle import (
+    AccountState,
+    ClusterState,
+    HostState,
+    PendingWorkload,
+    PolicyConfig,
+    RunningRun,
+)
+from gpuledger.policy.forecast import forecast, is_funded, shares_of
+
+CONFIG = PolicyConfig(protection_cap_s=3600, quantum_s=300, notice_s=300, grace_s=60)
+
+
+def waiting(
+    name: str, gpus: int, *, account: str = "a", minimum_s: int = 600, eligible_s: int = 0
+) -> PendingWorkload:
+    return PendingWorkload(
+        workload=name, account=account, gpus_milli=gpus * 1000, submitted_at_s=0, eligible_at_s=eligible_s,
+        minimum_runtime_s=minimum_s,
+    )  # fmt: skip
+
+
+def running(name: str, gpus: int, *, until_s: int, account: str = "a") -> RunningRun:
+    return RunningRun(
+        workload=name, run="1", account=account, gpus_milli=gpus * 1000, started_at_s=0, protected_until_s=until_s,
+        placement={"h": gpus * 1000},
+    )  # fmt: skip
+
+
+def cluster(*pending: PendingWorkload, runs: tuple[RunningRun, ...] = ()) -> ClusterState:
+    return ClusterState(
+        cluster="c",
+        at_s=0,
+        healthy_milli=8000,
+        capacity_window_gpu_ms=8000 * CONFIG.window_s,
+        accounts=(AccountState(account="a", share=1), AccountState(account="b", share=1)),
+        running=runs,
+        pending=pending,
+        hosts=(HostState(host="h", gpus_milli=8000, gpu_model="x"),),
+    )
+
+
+def test_what_fits_starts_now() -> None:
+    assert forecast(cluster(waiting("w", 8)), CONFIG, "w").starts_at_s == 0
+
+
+def test_a_run_ends_at_its_declared_limit() -> None:
+    state = cluster(waiting("w", 8, minimum_s=0), runs=(running("r", 8, until_s=600),))
+    assert forecast(state, CONFIG, "w", limits_s={"r": 2000}).starts_at_s == 2000
+    # Nobody leaves for unallocated work, and nobody said when the run ends.
+    unknown = forecast(state, CONFIG, "w")
+    assert (unknown.starts_at_s, unknown.seen_until_s) == (None, 600)
+
+
+def test_funded_work_gets_what_its_reservation_takes_from_others() -> None:
+    state = cluster(waiting("w", 8, account="b"), runs=(running("r", 8, until_s=900),))
+    found = forecast(state, CONFIG, "w")
+    assert found.starts_at_s == 900 + CONFIG.grace_s
+    assert found.reserved is not None
+
+
+def test_who_starts_before_is_waited_for() -> None:
+    state = cluster(waiting("v", 8, minimum_s=3600), waiting("w", 8))
+    assert forecast(state, CONFIG, "w", limits_s={"v": 1000}).starts_at_s == 1000
+
+
+def test_it_starts_no_earlier_than_it_may() -> None:
+    assert forecast(cluster(waiting("w", 1, eligible_s=500)), CONFIG, "w").starts_at_s == 500
+
+
+def test_it_looks_no_further_than_it_was_told() -> None:
+    state = cluster(waiting("w", 1, eligible_s=500))
+    assert forecast(state, CONFIG, "w", steps_max=1).starts_at_s is None
+
+
+def test_funding_needs_a_minimum_runtime_and_shares() -> None:
+    tree = shares_of(cluster(waiting("w", 1, account="nobody")))
+    assert is_funded(tree, "a", 60)
+    assert not is_funded(tree, "a", 0)
+    assert not is_funded(tree, "nobody", 60)

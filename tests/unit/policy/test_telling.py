@@ -1,0 +1,90 @@
+"""An answer as lines of text."""
+
+from gpuledger.ledger.costs import Cost
+from gpuledger.policy.counterfactual import Counterfactual, Obstacle, Outcome
+from gpuledger.policy.cycle import RunId
+from gpuledger.policy.forgetting import Burst
+from gpuledger.policy.quotes import Certainty
+from gpuledger.policy.story import Happening, State, Story
+from gpuledger.policy.telling import lines_of
+from gpuledger.policy.waiting import Decided, Level
+from gpuledger.policy.why import Ahead, Change, Why
+
+HOUR = 3_600_000
+STORY = Story(
+    cluster="c",
+    workload="w",
+    at_s=0,
+    state=State.WAITS,
+    account="org/a",
+    gpus_milli=8000,
+    minimum_runtime_s=3600,
+    eligible_at_s=0,
+    happenings=(Happening(at_s=0, what="ended", text="Ended.", run="1", is_estimated=True),),
+    cost=Cost(HOUR, 0, 2 * HOUR),
+    open_gpu_ms=HOUR,
+)
+
+
+def ahead(found: Counterfactual, **keys: object) -> str:
+    change = Change(found=found, **keys)  # type: ignore[arg-type]
+    return "\n".join(
+        lines_of(Why(story=STORY, ahead=Ahead(changes=(change,), starts_at_s=None, seen_until_s=60)))
+    )
+
+
+def test_what_happened_is_dated_and_estimates_are_marked() -> None:
+    lines = lines_of(Why(story=STORY))
+    assert lines[0] == "w on c, 8 GPUs of org/a: waits at 1970-01-01T00:00:00Z"
+    assert "1970-01-01T00:00:00Z  [1] Ended. (estimated: the last evidence of life)" in lines
+    assert (
+        "Cost so far: 1.000 GPU-hours charged, 0.000 GPU-hours unallocated, free, 2.000 GPU-hours given back,"
+        " 1.000 GPU-hours since the last tick." in lines
+    )
+    assert lines[-1] == "No cycle has decided about it yet: gpuledger cycle runs one."
+
+
+def test_the_decision_shows_the_ratios_from_the_root() -> None:
+    levels = (
+        Level(account="org", ratio="0.5", used_gpu_ms=HOUR, entitled_gpu_ms=2 * HOUR, before=()),
+        Level(
+            account="org/a",
+            ratio=None,
+            used_gpu_ms=0,
+            entitled_gpu_ms=0,
+            before=tuple((f"org/{n}", "0.1") for n in range(7)),
+        ),
+    )
+    decided = Decided(
+        cycle="c@0", at_s=0, action="wait", reason="Waits.", numbers={}, chain=levels, starts_by_s=60,
+        certainty=Certainty.BOUND,
+    )  # fmt: skip
+    lines = lines_of(Why(story=STORY, decided=decided))
+    assert "Cycle of 1970-01-01T00:00:00Z: wait. Waits." in lines
+    assert "Starts by 1970-01-01T00:01:00Z (bound: GPUs are kept for it)." in lines
+    assert lines[-2].startswith("  org: 0.5 (1.000 GPU-hours of 2.000 GPU-hours), the lowest")
+    assert lines[-1].startswith("    org/a: entitled to nothing")
+    assert lines[-1].endswith("2 more")
+
+
+def test_each_obstacle_is_a_sentence() -> None:
+    use = Counterfactual(obstacle=Obstacle.USE, account="org/a", gpu_ms=37 * HOUR, outcome=Outcome.PROMISE)
+    burst = Burst(0, 60, 5 * HOUR, 600, 660)
+    told = ahead(use, expected_s=600, certainty=Certainty.ESTIMATE, bursts=(burst,) * 7)
+    assert (
+        "Is promised GPUs now, and starts after the grace, if the window's use of org/a falls by 37.000 GPU-hours,"
+        " forgotten, without new use, at 1970-01-01T00:10:00Z (estimate)." in told
+    )
+    assert "5.000 GPU-hours used 1970-01-01T00:00:00Z" in told
+    assert "and 2 later bursts" in told
+    runs = Counterfactual(obstacle=Obstacle.RUNS, runs=(RunId("v", "1"), RunId("v", "2")), eligible=True)
+    assert "Once it is eligible: starts now if runs v/1, v/2 end." in ahead(runs)
+    first = Counterfactual(obstacle=Obstacle.AHEAD, workloads=("v",))
+    assert "Starts now if workload v does not come before it." in ahead(first)
+    more = Counterfactual(obstacle=Obstacle.GPUS, gpus_milli=16_000, hosts=2, gpu_model="h100")
+    assert "Starts now if 16 GPUs more of model h100 are free on 2 hosts." in ahead(more)
+    anywhere = Counterfactual(obstacle=Obstacle.GPUS, gpus_milli=1000, hosts=1)
+    assert "Starts now if 1 GPU more are free." in ahead(anywhere)
+    eligible = Counterfactual(obstacle=Obstacle.ELIGIBILITY)
+    assert "Starts now if it is eligible" in ahead(eligible)
+    assert "it does not start before 1970-01-01T00:01:00Z" in ahead(eligible)

@@ -1,0 +1,68 @@
+"""Why a workload waits, out of a recorded cycle."""
+
+from gpuledger.policy.state import PolicyConfig
+from gpuledger.policy.waiting import Decided, chain_of, date_of
+
+
+def allocation(account: str, ratio: str | None, demand: object = 8) -> dict[str, object]:
+    return {
+        "account": account, "ratio": ratio, "demand_gpus": demand, "used_gpu_ms": 1, "entitled_gpu_ms": 2,
+    }  # fmt: skip
+
+
+ALLOCATIONS = [
+    allocation("org", "0.900000"),
+    allocation("org/b", "1.100000"),
+    allocation("org/b/x", "0.500000"),
+    allocation("org/b/y", "1.500000"),
+    allocation("org/a", "0.700000"),
+    allocation("org/c", "0.200000", demand=0),
+    allocation("org/d", None),
+    allocation("org/e", "0.300000", demand="0.500"),
+    allocation("lab", "0.100000"),
+]
+
+
+def test_the_chain_goes_from_the_root_to_the_account_and_names_siblings_with_lower_ratios() -> None:
+    chain = chain_of("org/b/x", ALLOCATIONS)
+    assert [(level.account, level.ratio) for level in chain] == [
+        ("org", "0.900000"), ("org/b", "1.100000"), ("org/b/x", "0.500000"),
+    ]  # fmt: skip
+    # c asks for nothing, d is entitled to nothing.
+    assert [level.before for level in chain] == [
+        (("lab", "0.100000"),), (("org/e", "0.300000"), ("org/a", "0.700000")), (),
+    ]  # fmt: skip
+
+
+def test_who_is_entitled_to_nothing_comes_after_all_who_are() -> None:
+    (_, level) = chain_of("org/d", ALLOCATIONS)
+    assert [account for account, _ in level.before] == ["org/e", "org/a", "org/b"]
+
+
+def test_an_account_that_the_cycle_did_not_know_is_left_out() -> None:
+    assert [level.account for level in chain_of("org/new", ALLOCATIONS)] == ["org"]
+
+
+def test_a_reservation_gives_a_date_that_counts_grace_and_cycles() -> None:
+    config = PolicyConfig(grace_s=100)
+    kept = {
+        "workload": "w",
+        "hosts": {"h": 8000},
+        "at": "1970-01-01T01:00:00Z",
+        "kind": "bound",
+        "leaving": [],
+    }
+    assert date_of("w", [kept], 60, config) == 3600 + 60 + 100 + 60
+    promised = {
+        **kept,
+        "kind": "promise",
+        "at": "1970-01-01T00:02:40Z",
+        "leaving": [{"workload": "v", "run": "1"}],
+    }
+    assert date_of("w", [promised], 60, config) == 160 + 60
+    assert date_of("v", [kept], 60, config) is None
+
+
+def test_a_decision_is_published_with_its_place() -> None:
+    found = Decided(cycle="c@1", at_s=0, action="wait", reason="Waits.", numbers={"position": 3}).as_json()
+    assert (found["place"], found["starts_by"], found["certainty"]) == (3, None, None)
