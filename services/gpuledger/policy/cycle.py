@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from gpuledger.kernel.collecting import without_collecting
 from gpuledger.policy import explain
+from gpuledger.policy.contenders import NEVER
 from gpuledger.policy.decisions import Action, Decision, Shared, Walk
 from gpuledger.policy.fair_share import order_leaves, order_workloads
 from gpuledger.policy.issue import issue
@@ -109,6 +111,11 @@ def run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
     Raises:
         Refused: When the state contradicts itself (an account listed twice).
     """
+    with without_collecting():  # nothing that a cycle makes refers to itself
+        return _run_cycle(state, config)
+
+
+def _run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
     yard = Yard(state, config.quantum_s)
     queue: list[PendingWorkload] = []
     outside: list[PendingWorkload] = []
@@ -117,8 +124,7 @@ def run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
         (queue if startable else outside).append(workload)
     tree = _tree(state, queue, config)
     preemption = Preemption(tree, state, yard, config)
-    turns = {turn.workload.workload: turn for turn in order_workloads(tree, queue, config)}
-    walk = Walk(turns, state, yard, preemption, config)
+    walk = Walk(order_workloads(tree, queue, config), state, yard, preemption, config)
     decided = tuple(walk.decide())
     return Cycle(
         cluster=state.cluster,
@@ -142,7 +148,8 @@ def _tree(state: ClusterState, queue: Iterable[PendingWorkload], config: PolicyC
     running.update({workload.account: 0 for workload in state.pending})
     oldest: dict[str, int] = {}
     for workload in queue:
-        oldest[workload.account] = min(workload.eligible_at_s, oldest.get(workload.account, state.at_s))
+        if workload.eligible_at_s < oldest.get(workload.account, NEVER):
+            oldest[workload.account] = workload.eligible_at_s
     capacity = Capacity(
         healthy_milli=state.healthy_milli,
         window_gpu_ms=state.capacity_window_gpu_ms,

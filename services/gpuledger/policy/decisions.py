@@ -1,6 +1,6 @@
 """What happens to every waiting workload, and which runs have to leave: one walk through the turns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -117,7 +117,7 @@ class Walk:
     """One pass through the turns: what fits starts; the first of a size class that does not looks for victims.
 
     Args:
-        turns: The order, by workload.
+        turns: The order.
         state: The cluster.
         yard: Its hosts.
         preemption: The search for victims.
@@ -126,7 +126,7 @@ class Walk:
 
     def __init__(
         self,
-        turns: Mapping[str, Turn],
+        turns: Sequence[Turn],
         state: ClusterState,
         yard: Yard,
         preemption: Preemption,
@@ -138,7 +138,9 @@ class Walk:
         self._yard = yard
         self._preemption = preemption
         self._config = config
-        self.book = Reservations(state, self._turns, yard, preemption, config)
+        reserved = {kept.workload for kept in state.reservations}
+        holders = {turn.workload.workload: turn for turn in turns if turn.workload.workload in reserved}
+        self.book = Reservations(state, holders, yard, preemption, config)
         self._heads: dict[SizeClass, Turn] = {}
         self._missing: dict[str, int] = {}
         self._outlooks: dict[Ask, Outlook] = {}
@@ -146,18 +148,18 @@ class Walk:
 
     def decide(self) -> Iterator[Decision | Shared]:
         """Yield the decision of every turn, in order, then the runs that have to leave, by id."""
-        outlooks, kept = self._outlooks, self.book.kept
-        for turn in self._turns.values():
+        shared, kept, may_take_own = self._outlooks.get, self.book.kept, self._preemption.may_take_own
+        for turn in self._turns:
             gang = turn.workload
-            outlook = outlooks.get((turn.klass, gang.gpus_milli, gang.gpu_model, gang.minimum_runtime_s))
+            outlook = shared((turn.klass, gang.gpus_milli, gang.gpu_model, gang.minimum_runtime_s))
             if (
-                outlook is not None
-                and gang.workload not in kept
-                and not (outlook.is_funded and self._preemption.may_take_own(gang))
+                outlook is None
+                or gang.workload in kept
+                or (outlook.is_funded and may_take_own(gang.account, gang.priority))
             ):
-                yield Shared(turn, outlook)
-            else:
                 yield self.decide_one(turn)
+            else:
+                yield Shared(turn, outlook)
         yield from self.leaving()
 
     def leaving(self) -> Iterator[Decision | Shared]:

@@ -1,5 +1,6 @@
 """Reasons in plain sentences, with the names and numbers that decided."""
 
+from functools import lru_cache
 from typing import assert_never
 
 from gpuledger.kernel.amounts import GPU_MILLI
@@ -77,12 +78,33 @@ def waits_beside(turn: Turn, other: Reservation) -> str:
     )
 
 
-def waits_behind(turn: Turn, head: Turn, *, head_missing_milli: int) -> str:
-    """Say who is ahead of a workload, why, and what that one waits for."""
-    return (
-        f"Waits at place {turn.position}: {head.workload.workload} of account {head.account} "
-        f"is ahead, for which {_missing(head_missing_milli)}; {_preferred(head, turn)}."
-    )
+class Ahead:
+    """The head of a size class, as all who wait behind it are told of it.
+
+    Args:
+        head: It.
+        missing_milli: What it is missing.
+    """
+
+    def __init__(self, head: Turn, missing_milli: int) -> None:
+        self._head = head
+        self._said = f"{head.workload.workload} of account {head.account} is ahead, for which {_missing(missing_milli)}"
+        self._named: dict[str, str] = {}
+
+    def told(self, turn: Turn) -> str:
+        """Say who is ahead of a workload, why, and what that one waits for."""
+        return f"Waits at place {turn.position}: {self._said}; {self._preferred(turn)}."
+
+    def _preferred(self, turn: Turn) -> str:
+        """Say which comparison put the head before it: the one where their paths part."""
+        for mine, (line, place) in zip(self._head.chain, turn.spots(), strict=False):
+            if mine.account != line.contender.path:
+                if mine.account not in self._named:
+                    self._named[mine.account] = _named(mine)
+                return f"{self._named[mine.account]} comes before {_named(line.standing(place))}"
+        return (
+            f"both are of account {_named(turn.leaf_standing())}, where priority and then submit time decide"
+        )
 
 
 def waits_for_free(turn: Turn, *, free_milli: int) -> str:
@@ -149,19 +171,6 @@ def waits_until_eligible(workload: PendingWorkload, *, at_s: int) -> str:
     )
 
 
-def _preferred(first: Turn, other: Turn) -> str:
-    """Say which comparison put the first turn before the other: the one where their paths part."""
-    if first.klass != other.klass:
-        return f"funded work comes before the unallocated work of account {other.account}"
-    for mine, theirs in zip(first.chain, other.chain, strict=False):
-        if mine.account == theirs.account:
-            continue
-        if first.klass == "unallocated":
-            return f"{mine.account} comes before {theirs.account} by least unallocated use per share"
-        return f"{_named(mine)} comes before {_named(theirs)}"
-    return f"both are of account {_named(other.chain[-1])}, where priority and then submit time decide"
-
-
 def _named(standing: Standing) -> str:
     ratio = ratio_text(standing.used, standing.entitled)
     figures = "no entitlement yet" if ratio is None else f"ratio {ratio}"
@@ -170,6 +179,7 @@ def _named(standing: Standing) -> str:
     return f"{standing.account} ({figures})"
 
 
+@lru_cache(maxsize=1024)
 def _gpus(gpus_milli: int) -> str:
     return f"{gpus_text(gpus_milli)} GPU" + ("" if gpus_milli == GPU_MILLI else "s")
 

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from gpuledger.policy.contenders import Contender, Standing, Tier, allocated, floor_milli, unallocated
-from gpuledger.policy.lines import Entry, Line, Queue, line_up
+from gpuledger.policy.lines import WORKLOAD, Entry, Line, Queue, line_up
 from gpuledger.policy.state import PendingWorkload, PolicyConfig, WorkClass
 from gpuledger.policy.tree import Tree
 
@@ -57,8 +57,12 @@ class Turn:
     def chain(self) -> tuple[Standing, ...]:
         """Standings from its root down to its leaf, with the work ahead of it counted as if started."""
         if self._chain is None:
-            self._chain = self.line.chain(self.place)
+            self._chain = tuple(line.standing(place) for line, place in self.spots())
         return self._chain
+
+    def spots(self) -> list[tuple[Line, int]]:
+        """Return the lines from its root down to its leaf, and its place in each."""
+        return self.line.spots(self.place)
 
     @property
     def account(self) -> str:
@@ -92,7 +96,9 @@ def order_workloads(tree: Tree, pending: Iterable[PendingWorkload], config: Poli
     turns: list[Turn] = []
     for klass, line in lines(tree, pending, config).items():
         before = len(turns)
-        turns += [Turn(entry[3], klass, line, place, before) for place, entry in enumerate(line.entries)]
+        turns += [
+            Turn(entry[WORKLOAD], klass, line, place, before) for place, entry in enumerate(line.entries)
+        ]
     return tuple(turns)
 
 
@@ -112,7 +118,7 @@ def lines(tree: Tree, pending: Iterable[PendingWorkload], config: PolicyConfig) 
         waiting[klass][leaf].append(entry_of(workload, config))
     for queues in waiting.values():
         for queue in queues.values():
-            queue.sort(key=inside_an_account)
+            queue.sort()
     return {
         "allocated": line_up(allocated(tree, config), waiting["allocated"]),
         "unallocated": line_up(unallocated(tree), waiting["unallocated"]),
@@ -126,15 +132,21 @@ def class_of(tree: Tree, workload: PendingWorkload) -> WorkClass:
 
 
 def entry_of(workload: PendingWorkload, config: PolicyConfig) -> Entry:
-    """Return a workload with what it is expected to hold: its GPUs for its minimum runtime, up to the cap."""
+    """Return a workload with its place in its account, and with what it is expected to hold.
+
+    Inside an account priority decides, then submit time, then id. Expected are its GPUs for its minimum runtime, up to
+    the cap; for a quantum without one.
+    """
     expected_s = min(workload.minimum_runtime_s, config.protection_cap_s) or config.quantum_s
-    return Entry(workload.gpus_milli * expected_s, workload.gpus_milli, workload.eligible_at_s, workload)
-
-
-def inside_an_account(entry: Entry) -> tuple[int, int, str]:
-    """Sort key: priority, then submit time, then id."""
-    workload = entry.workload
-    return (-workload.priority, workload.submitted_at_s, workload.workload)
+    return (
+        -workload.priority,
+        workload.submitted_at_s,
+        workload.workload,
+        workload.gpus_milli * expected_s,
+        workload.gpus_milli,
+        workload.eligible_at_s,
+        workload,
+    )
 
 
 def _walk(contender: Contender) -> Iterator[str]:

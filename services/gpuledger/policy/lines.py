@@ -11,7 +11,7 @@ sorting, and one workload more changes the sequences on its own path only.
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, repeat
-from typing import NamedTuple, Protocol
+from typing import Final, Protocol
 
 from gpuledger.policy.contenders import Contender, Standing, Tier
 from gpuledger.policy.state import PendingWorkload
@@ -19,23 +19,18 @@ from gpuledger.policy.state import PendingWorkload
 Rank = tuple[int, int, int, int, int, int]
 """Tier, ratio, surplus, oldest, place among the siblings, place in the sequence: the least is next."""
 
-_SIBLING, _PLACE = 4, 5
+_SIBLING: Final = 4
+_PLACE: Final = 5
 
 
-class Entry(NamedTuple):
-    """A workload and what it counts.
+Entry = tuple[int, int, str, int, int, int, PendingWorkload]
+"""Priority (negative), submit time, id: the least is next in its account. Then the expected hold in gpu_ms, milli-GPU,
+since when it is eligible, and the workload."""
 
-    Args:
-        gpu_ms: What it is expected to hold.
-        gpus_milli: What it asks for.
-        eligible_at_s: Since when it waits.
-        workload: The workload.
-    """
-
-    gpu_ms: int
-    gpus_milli: int
-    eligible_at_s: int
-    workload: PendingWorkload
+GPU_MS: Final = 3
+GPUS_MILLI: Final = 4
+ELIGIBLE: Final = 5
+WORKLOAD: Final = 6
 
 
 class Queue(Protocol):
@@ -44,11 +39,11 @@ class Queue(Protocol):
     def rank_of(self, place: int) -> int:
         """Return how many are before it."""
 
-    def chain(self, place: int) -> tuple[Standing, ...]:
-        """Return the standings from its root down to its leaf."""
+    def spots(self, place: int) -> "list[tuple[Line, int]]":
+        """Return the lines from its root down to its leaf, and its place in each."""
 
     def leaf(self, place: int) -> "tuple[Line, int]":
-        """Return its leaf, and its place there."""
+        """Return the last of them."""
 
 
 class Line:
@@ -59,13 +54,9 @@ class Line:
         entries: The work, next first.
         below: The children that have work, by their place among the siblings; none for a leaf.
         merged: Whose entry each is, for an account with children.
-
-    Attributes:
-        used: Use before each entry starts.
-        running: Running GPUs before each entry starts.
     """
 
-    __slots__ = ("_ranks", "below", "contender", "entries", "merged", "running", "used")
+    __slots__ = ("_ranks", "_running", "_used", "below", "contender", "entries", "merged")
 
     def __init__(
         self,
@@ -78,9 +69,24 @@ class Line:
         self.entries = entries
         self.below = below or {}
         self.merged = merged
-        self.used = list(accumulate((entry[0] for entry in entries), initial=contender.used))
-        self.running = list(accumulate((entry[1] for entry in entries), initial=contender.running_milli))
+        self._used: list[int] | None = None
+        self._running: list[int] | None = None
         self._ranks: list[Rank] | None = None
+
+    @property
+    def used(self) -> list[int]:
+        """Use before each entry starts, and after the last."""
+        if self._used is None:
+            self._used = list(accumulate([e[GPU_MS] for e in self.entries], initial=self.contender.used))
+        return self._used
+
+    @property
+    def running(self) -> list[int]:
+        """Running GPUs before each entry starts, and after the last."""
+        if self._running is None:
+            milli = [e[GPUS_MILLI] for e in self.entries]
+            self._running = list(accumulate(milli, initial=self.contender.running_milli))
+        return self._running
 
     def ranks(self, place: int, among: Contender) -> list[Rank]:
         """Return what each entry is compared by with the work of the siblings, in ascending order."""
@@ -90,9 +96,9 @@ class Line:
 
     def _rank(self, place: int, among: Contender) -> list[Rank]:
         mine, count = self.contender, len(self.entries)
-        used = self.used[:count]
         if len(among.children) == 1:
             return list(zip(*(repeat(0, count) for _ in range(4)), repeat(place), range(count), strict=False))
+        used = self.used[:count]
         tiers = [int(mine.tier(self.running[0]))] * count
         if tiers[0] == Tier.BELOW_FLOOR:
             rising = bisect_left(self.running, mine.floor_milli, 0, count)
@@ -101,7 +107,7 @@ class Line:
         ratios: Iterable[int] = repeat(0)
         if tiers[0] <= Tier.BY_RATIO:
             ratios = [(amount << bits) // entitled for amount in used]
-        ages = list(accumulate((entry[2] for entry in reversed(self.entries)), min))
+        ages = list(accumulate([e[ELIGIBLE] for e in reversed(self.entries)], min))
         surplus = [amount * scale - base for amount in used]
         return list(zip(tiers, ratios, surplus, reversed(ages), repeat(place), range(count), strict=False))
 
@@ -116,14 +122,14 @@ class Line:
         """Return how many are before an entry."""
         return place
 
-    def chain(self, place: int) -> tuple[Standing, ...]:
-        """Return the standings below this account down to the leaf of an entry."""
+    def spots(self, place: int) -> list[tuple["Line", int]]:
+        """Return the lines below this account down to the leaf of an entry, and its place in each."""
         line, found = self, []
         while line.below:
             rank = line.merged[place]
             line, place = line.below[rank[_SIBLING]], rank[_PLACE]
-            found.append(line.standing(place))
-        return tuple(found)
+            found.append((line, place))
+        return found
 
     def leaf(self, place: int) -> tuple["Line", int]:
         """Return the leaf of an entry, and its place there."""
@@ -144,6 +150,9 @@ def line_up(top: Contender, waiting: Mapping[str, Sequence[Entry]]) -> Line:
 
 def merge(top: Contender, below: Mapping[int, Line]) -> Line:
     """Return the line of an account from the lines of its children."""
+    if len(below) == 1:
+        ((place, line),) = below.items()
+        return Line(top, line.entries, below, line.ranks(place, top))
     merged = sorted(chain.from_iterable(line.ranks(place, top) for place, line in below.items()))
     entries = {place: line.entries for place, line in below.items()}
     return Line(top, [entries[rank[_SIBLING]][rank[_PLACE]] for rank in merged], below, merged)

@@ -15,7 +15,7 @@ class Outlook:
         head_missing_milli: What that one is missing.
     """
 
-    __slots__ = ("_preferred", "blocking", "free_milli", "head", "head_missing_milli", "is_funded")
+    __slots__ = ("_ahead", "blocking", "free_milli", "head_missing_milli", "is_funded")
 
     def __init__(
         self,
@@ -26,24 +26,24 @@ class Outlook:
     ) -> None:
         self.free_milli = free_milli
         self.blocking = blocking
-        self.head = head
         self.head_missing_milli = head_missing_milli
         self.is_funded = head is not None
+        self._ahead = None if head is None else explain.Ahead(head, head_missing_milli)
 
     def reason(self, turn: Turn) -> str:
         """Say it to one of them."""
-        if self.head is None:
+        if self._ahead is None:
             return explain.waits_for_free(turn, free_milli=self.free_milli)
         if self.blocking is not None:
             return explain.waits_beside(turn, self.blocking)
-        return explain.waits_behind(turn, self.head, head_missing_milli=self.head_missing_milli)
+        return self._ahead.told(turn)
 
     def numbers(self, turn: Turn) -> dict[str, int]:
         """Return the figures behind what is said."""
         numbers = figures(turn, self.free_milli)
         if self.blocking is not None:
             numbers["reserved_at_s"] = self.blocking.at_s
-        elif self.head is not None:
+        elif self.is_funded:
             numbers["head_missing_milli"] = self.head_missing_milli
         return numbers
 

@@ -19,7 +19,7 @@ from gpuledger.kernel.accounts import lineage
 from gpuledger.policy.contenders import Standing, Tier, floor_milli
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.placement import Placement
-from gpuledger.policy.state import PER_MILLE, ClusterState, PendingWorkload, PolicyConfig, RunningRun
+from gpuledger.policy.state import PER_MILLE, ClusterState, PolicyConfig, RunningRun
 from gpuledger.policy.tree import Node, Tree
 from gpuledger.policy.yard import Yard
 
@@ -126,13 +126,13 @@ class Preemption:
             lambda: self._yard.holds_soon(placement),
         )
 
-    def may_take_own(self, gang: PendingWorkload) -> bool:
-        """Say whether runs of its own account could leave for a gang by their priority."""
-        if gang.account not in self._least:
-            own = self._own.get(self._tree.leaf_path(gang.account))
-            self._least[gang.account] = own[0].priority if own else None
-        least = self._least[gang.account]
-        return least is not None and least < gang.priority
+    def may_take_own(self, account: str, priority: int) -> bool:
+        """Say whether runs of an account could leave for its own work of a priority."""
+        if account not in self._least:
+            own = self._own.get(self._tree.leaf_path(account))
+            self._least[account] = own[0].priority if own else None
+        least = self._least[account]
+        return least is not None and least < priority
 
     def take(self, run: RunningRun) -> None:
         """Count a run as leaving."""

@@ -6,6 +6,7 @@ from typing import Any, NotRequired, TypedDict
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant, iso, seconds
+from gpuledger.kernel.collecting import without_collecting
 from gpuledger.policy import explain
 from gpuledger.policy.cycle import Cycle, Decision, Reservation, ReservationKind, RunId, Shared
 
@@ -89,7 +90,7 @@ def as_json(cycle: Cycle, *, cycle_id: str | None = None) -> CycleJson:
             }
             for allocation in cycle.allocations
         ],
-        "decisions": [_decision_json(decision) for decision in cycle.decisions],
+        "decisions": _decisions_json(cycle),
         "reservations": [
             {
                 "workload": kept.workload,
@@ -115,6 +116,11 @@ def reservations_of(record: Mapping[str, Any]) -> tuple[Reservation, ...]:
         )
         for kept in record.get("reservations", ())
     )
+
+
+def _decisions_json(cycle: Cycle) -> list[DecisionJson]:
+    with without_collecting():  # nothing that is published refers to itself
+        return [_decision_json(decision) for decision in cycle.decisions]
 
 
 def _decision_json(decision: Decision | Shared) -> DecisionJson:

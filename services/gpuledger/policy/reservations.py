@@ -20,7 +20,7 @@ class Reservations:
 
     Args:
         state: The cluster, with the reservations that the cycle before left.
-        turns: The gangs that wait, by workload.
+        turns: Those gangs that wait and have one of these, by workload.
         yard: The hosts; what is reserved is kept there.
         preemption: The search for victims.
         config: The knobs.
@@ -42,7 +42,7 @@ class Reservations:
         self._config = config
         self._yard = yard
         self._preemption = preemption
-        self._turns = turns
+        self._turns = dict(turns)
         self._runs = {run.id: run for run in state.running}
         self.kept: dict[str, Reservation] = {}
         self.victims: dict[RunId, Victim] = {}
@@ -83,6 +83,7 @@ class Reservations:
     def promise(self, turn: Turn, victims: Iterable[Victim]) -> Reservation:
         """Promise a gang what its victims leave, and what is free beside."""
         gang = turn.workload
+        self._turns[gang.workload] = turn
         placement = self._yard.fit_soon(gang.gpus_milli, gang.gpu_model)
         assert placement is not None  # noqa: S101 - the victims were chosen so that it fits
         return self._promise(Reservation(

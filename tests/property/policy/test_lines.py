@@ -9,11 +9,11 @@ from tests.property.policy.worlds import build, queues, trees, waiting
 
 from gpuledger.policy.contenders import Contender, allocated
 from gpuledger.policy.cycle import PolicyConfig
-from gpuledger.policy.fair_share import inside_an_account, lines
-from gpuledger.policy.lines import Entry, Line
+from gpuledger.policy.fair_share import lines
+from gpuledger.policy.lines import ELIGIBLE, GPU_MS, GPUS_MILLI, WORKLOAD, Entry, Line
 
 CONFIG = PolicyConfig()
-GPUS_MILLI = 100_000
+SUPPLY_MILLI = 100_000
 
 
 def picked(top: Contender, waiting_at: dict[str, list[Entry]]) -> list[str]:
@@ -31,7 +31,7 @@ def picked(top: Contender, waiting_at: dict[str, list[Entry]]) -> list[str]:
         amount = contender.used + used.get(contender.path, 0)
         tier = contender.tier(contender.running_milli + running.get(contender.path, 0))
         ratio = Fraction(amount, contender.entitled) if tier <= 1 else Fraction(0)
-        oldest = min(entry.eligible_at_s for entry in has_work(contender))
+        oldest = min(entry[ELIGIBLE] for entry in has_work(contender))
         return tier, ratio, amount * contender.scale - contender.base, oldest, contender.path
 
     while has_work(top):
@@ -39,11 +39,17 @@ def picked(top: Contender, waiting_at: dict[str, list[Entry]]) -> list[str]:
         while way[-1].children:
             way.append(min((child for child in way[-1].children if has_work(child)), key=key))
         entry = waiting_at[way[-1].path].pop(0)
-        found.append(entry.workload.workload)
+        found.append(entry[WORKLOAD].workload)
         for contender in way:
-            used[contender.path] = used.get(contender.path, 0) + entry.gpu_ms
-            running[contender.path] = running.get(contender.path, 0) + entry.gpus_milli
+            used[contender.path] = used.get(contender.path, 0) + entry[GPU_MS]
+            running[contender.path] = running.get(contender.path, 0) + entry[GPUS_MILLI]
     return found
+
+
+def inside(entry: Entry) -> tuple[int, int, str]:
+    """Inside an account: priority, then submit time, then id."""
+    workload = entry[WORKLOAD]
+    return -workload.priority, workload.submitted_at_s, workload.workload
 
 
 def leaves(line: Line) -> dict[str, list[Entry]]:
@@ -57,22 +63,22 @@ def leaves(line: Line) -> dict[str, list[Entry]]:
 def test_sorting_by_figures_is_picking_the_best_head_again_and_again(
     world: dict[str, Any], data: st.DataObject
 ) -> None:
-    tree = build(world, GPUS_MILLI)
+    tree = build(world, SUPPLY_MILLI)
     queue = data.draw(queues([leaf.path for leaf in tree.leaves()], min_runtime_s=0))
     line = lines(tree, waiting(queue), CONFIG)["allocated"]
     work = leaves(line)
-    assert all(entries == sorted(entries, key=inside_an_account) for entries in work.values())
-    assert [entry.workload.workload for entry in line.entries] == picked(allocated(tree, CONFIG), work)
+    assert all(entries == sorted(entries, key=inside) for entries in work.values())
+    assert [entry[WORKLOAD].workload for entry in line.entries] == picked(allocated(tree, CONFIG), work)
 
 
 @settings(max_examples=100, deadline=None)
 @given(trees(), st.data())
 def test_a_chain_leads_to_the_leaf_that_has_the_work(world: dict[str, Any], data: st.DataObject) -> None:
-    tree = build(world, GPUS_MILLI)
+    tree = build(world, SUPPLY_MILLI)
     queue = data.draw(queues([leaf.path for leaf in tree.leaves()], min_runtime_s=0))
     for line in lines(tree, waiting(queue), CONFIG).values():
         for place, entry in enumerate(line.entries):
             leaf, at = line.leaf(place)
             assert leaf.entries[at] is entry
-            assert leaf.contender.path == tree.leaf_path(entry.workload.account)
-            assert line.chain(place)[-1] == leaf.standing(at)
+            assert leaf.contender.path == tree.leaf_path(entry[WORKLOAD].account)
+            assert line.spots(place)[-1] == (leaf, at)
