@@ -240,3 +240,91 @@ def test_people_see_the_tree(tmp_path: Path) -> None:
 def test_a_missing_file_is_bad_usage(tmp_path: Path) -> None:
     ran = quick("fairshare", tmp_path / "none.yaml", settings={})
     assert (ran.status, "no such file" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("supply", "by", "demands", "issued", "left"),
+    [
+        pytest.param(
+            6, {"start": 100}, ["4 1 1", "0 3 0", "2 2 5"], ["4 1 1", "0 3 0", "1 1 4"], "101 101 101",
+            id="what-was-lent-comes-back",
+        ),
+        pytest.param(
+            6, {"start": 100}, ["6 0 0", "6 0 0", "6 6 6", "6 6 6", "0 6 6", "6 6 6"],
+            ["6 0 0", "6 0 0", "1 3 2", "1 2 3", "0 3 3", "1 3 2"], None, id="alone-then-contended",
+        ),
+        pytest.param(
+            6, {"start": 100, "shared": 0}, ["6 0 0", "6 0 0", "6 6 6", "6 6 6", "0 6 6", "6 6 6"],
+            ["6 0 0", "6 0 0", "2 2 2", "2 2 2", "0 3 3", "2 2 2"], None, id="without-a-pool-no-repayment",
+        ),
+        pytest.param(
+            12, {"start": 1000}, ["12 12 12", "12 0 0", "12 0 0", *["12 12 12"] * 4],
+            ["4 4 4", "12 0 0", "12 0 0", *["2 5 5"] * 4], None, id="repayment-within-the-pool",
+        ),
+    ],
+)  # fmt: skip
+def test_credits_give_karmas_sequences(
+    tmp_path: Path, supply: int, by: dict[str, Any], demands: list[str], issued: list[str], left: str | None
+) -> None:  # fmt: skip
+    """The reference allocator of Karma (OSDI 2023), as it was run: alpha 0.5 unless it says otherwise."""
+    names = "abc"
+    answer = calculated(
+        tmp_path,
+        supply,
+        {name: {} for name in names},
+        mode="credits",
+        credits=by,
+        quanta=[dict(zip(names, map(int, wants.split()), strict=True)) for wants in demands],
+    )
+    found = [" ".join(quantum["issued"][name] for name in names) for quantum in answer["quanta"]]
+    assert found == issued
+    assert answer["issued"] == answer["quanta"][-1]["issued"]
+    if left is not None:
+        assert " ".join(answer["quanta"][-1]["credits"][name] for name in names) == left
+
+
+def test_credits_go_down_the_tree_and_order_the_leaves(tmp_path: Path) -> None:
+    path = tmp_path / "tree.yaml"
+    path.write_text(
+        """
+        supply: 8
+        mode: credits
+        accounts: {p: {}, p/x: {}, p/y: {}, q: {}}
+        quanta:
+          - {p/x: 8}
+          - {p/x: 8, p/y: 8, q: 8}
+          - {p: 3, q: 8}
+        """
+    )
+    answer = json.loads(quick("fairshare", path, "--json", settings={}).out)
+    first, second, third = answer["quanta"]
+    assert first["issued"] == {"p": "8", "p/x": "8", "p/y": "0", "q": "0"}
+    # p borrowed all it could, 4 of the pool and 2 of q's; inside it x owes y as much as p owes q.
+    assert first["credits"] == {"p": "-4", "p/x": "-4", "p/y": "4", "q": "4"}
+    # Of the 2 that p is guaranteed, a whole GPU is nobody's by itself: y has the credits for both.
+    assert second["issued"] == {"p": "2", "p/x": "0", "p/y": "2", "q": "6"}
+    assert third["issued"]["p/~own"] == "0", "it has no share, so p asks for nothing and lends"
+    assert third["issued"]["q"] == "8"
+    assert answer["order"] == ["p/y", "p/x", "q"]
+    shown = quick("fairshare", path, settings={}).out
+    assert "8 GPUs in each of 3 quanta" in shown
+    assert ["q", "0", "6", "8", "14", "-2"] in [line.split() for line in shown.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("quanta: [{a: 1}]", "quanta: belongs to division by credits"),
+        ("credits: {shared: 0.1}", "credits: belongs to division by credits"),
+        ("mode: credits\nquanta: [{z: 1}]", "quanta: z is no account"),
+        ("mode: credits\nquanta: []", "quanta"),
+        ("mode: credits\ncredits: {alpha: 1}", "credits.alpha"),
+        ("mode: credits\ncredits: {shared: 1.5}", "credits.shared"),
+    ],
+)
+def test_a_wrong_file_of_quanta_names_the_place(tmp_path: Path, more: str, told: str) -> None:
+    path = tmp_path / "tree.yaml"
+    path.write_text(f"supply: 1\naccounts: {{a: {{}}}}\n{more}")
+    ran = quick("fairshare", path, settings={})
+    assert (ran.status, ran.out) == (2, "")
+    assert told in ran.err

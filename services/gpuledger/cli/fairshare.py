@@ -12,7 +12,8 @@ from gpuledger.cli.output import print_json, print_table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpuledger.policy.calculator import Division
+    from gpuledger.cli.fairshare_file import Quanta, Question
+    from gpuledger.policy.calculator import Division, Quantum
 
 
 def fairshare(
@@ -27,6 +28,9 @@ def fairshare(
     from gpuledger.policy.explain import gpus_text, ratio_text
 
     question = read_file(path, fairshare_file.read)
+    if question.quanta is not None:
+        _divide_by_credits(question, question.quanta, as_json=as_json)
+        return
     division = divide_by_hand(
         question.accounts, supply_milli=question.supply_milli, window_gpu_ms=question.window_gpu_ms
     )
@@ -46,6 +50,52 @@ def fairshare(
         )
     else:
         print_division(division, order, factors, supply_milli=question.supply_milli)
+
+
+def _divide_by_credits(question: "Question", asked: "Quanta", *, as_json: bool) -> None:
+    from gpuledger.kernel.amounts import GPU_MILLI
+    from gpuledger.policy.calculator import divide_by_hand, play_by_hand
+    from gpuledger.policy.credits import order_by_credits
+    from gpuledger.policy.explain import gpus_text
+
+    played = play_by_hand(
+        question.accounts,
+        asked.demands_milli,
+        supply_milli=question.supply_milli,
+        start=asked.start,
+        shared_permille=asked.shared_permille,
+    )
+    tree = divide_by_hand(question.accounts, supply_milli=question.supply_milli).tree
+    last = played[-1]
+    if as_json:
+        quanta = [
+            {
+                "issued": {path: gpus_text(gpus) for path, gpus in quantum.issue.issued_milli.items()},
+                "idle": gpus_text(quantum.issue.idle_milli),
+                "credits": {
+                    path: gpus_text(round(left * GPU_MILLI)) for path, left in quantum.credits.items()
+                },
+            }
+            for quantum in played
+        ]
+        order = order_by_credits(tree, last.credits)
+        print_json(
+            {"issued": quanta[-1]["issued"], "order": order, "idle": quanta[-1]["idle"], "quanta": quanta}
+        )
+        return
+
+    def gpus(quantum: "Quantum", path: str) -> int:
+        return quantum.issue.issued_milli.get(path, 0)  # a ~own child is there only while it asks
+
+    rows = [
+        (path, *(gpus_text(gpus(quantum, path)) for quantum in played),
+         gpus_text(sum(gpus(quantum, path) for quantum in played)), gpus_text(round(left * GPU_MILLI)))
+        for path, left in last.credits.items()
+    ]  # fmt: skip
+    columns = ["account", *(f">{number}" for number in range(1, len(played) + 1)), ">sum", ">credits"]
+    print_table(
+        columns, rows, title=f"{gpus_text(question.supply_milli)} GPUs in each of {len(played)} quanta"
+    )
 
 
 def print_division(

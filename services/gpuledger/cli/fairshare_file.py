@@ -15,7 +15,7 @@ from gpuledger.kernel.accounts import check_path, lineage
 from gpuledger.kernel.amounts import GPU_MILLI, from_gpu_hours
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import Refused
-from gpuledger.policy.state import AccountState
+from gpuledger.policy.state import PER_MILLE, AccountState
 
 DOCS = "docs/fairness.md"
 
@@ -47,20 +47,53 @@ class Account(Strict):
     created: NonNegativeInt | dt.datetime | dt.date | None = None
 
 
+class Credits(Strict):
+    """How the mode ``credits`` divides.
+
+    Args:
+        shared: alpha, the part of the supply that siblings share as a pool; the rest is guaranteed to them.
+        start: Credits of everybody before the first quantum.
+    """
+
+    shared: Annotated[Decimal, Field(ge=0, le=1, decimal_places=3)] = Decimal("0.5")
+    start: Number = Decimal(0)
+
+
 class FairShareFile(Strict):
     """The whole file.
 
     Args:
         supply: GPUs there are to divide.
         window_gpu_hours: Capacity of the look-back window in GPU-hours.
-        mode: How leaves are ordered: by use of the window, or as Slurm's Fair Tree does.
+        mode: How leaves are ordered: by use of the window, or as Slurm's Fair Tree does; or how they are divided:
+            quantum by quantum, by credits.
         accounts: The tree by path; inner nodes that are not listed have share 1.
+        credits: What the mode ``credits`` goes by.
+        quanta: With the mode ``credits``, the demand in each quantum, account -> GPUs; what accounts ask for otherwise
+            is one quantum.
     """
 
     supply: Gpus
-    mode: Literal["window", "fair-tree"] = "window"
+    mode: Literal["window", "fair-tree", "credits"] = "window"
     window_gpu_hours: Number | None = None
     accounts: dict[str, Account]
+    credits: Credits | None = None
+    quanta: Annotated[list[dict[str, Gpus]], Field(min_length=1)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quanta:
+    """Quanta that are divided by credits.
+
+    Args:
+        demands_milli: For each quantum, account -> milli-GPU.
+        start: Credits of everybody before the first, in GPUs.
+        shared_permille: The part of the supply that is a pool.
+    """
+
+    demands_milli: tuple[dict[str, int], ...]
+    start: Fraction
+    shared_permille: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +106,7 @@ class Question:
         window_gpu_ms: Capacity of the window, if given.
         fair_tree: Whether leaves are ordered by ``policy.fair_tree``.
         transparent: The accounts whose share is ``parent``.
+        quanta: What is divided by credits, if anything is.
     """
 
     accounts: tuple[AccountState, ...]
@@ -80,6 +114,7 @@ class Question:
     window_gpu_ms: int | None = None
     fair_tree: bool = False
     transparent: frozenset[str] = frozenset()
+    quanta: Quanta | None = None
 
 
 def read(path: Path) -> Question:
@@ -102,9 +137,28 @@ def read(path: Path) -> Question:
             else _gpu_ms(file.window_gpu_hours, "window_gpu_hours"),
             fair_tree=file.mode == "fair-tree",
             transparent=transparent,
+            quanta=_quanta(file),
         )
     except Refused as error:
         raise Refused(f"{path}: {error.message}", hint=error.hint) from error
+
+
+def _quanta(file: FairShareFile) -> Quanta | None:
+    if file.mode != "credits":
+        if extra := [name for name in ("credits", "quanta") if getattr(file, name) is not None]:
+            raise Refused(
+                f"{extra[0]}: belongs to division by credits", hint="write mode: credits, or leave it out"
+            )
+        return None
+    quanta = file.quanta or [{path: account.demand for path, account in file.accounts.items()}]
+    if unknown := sorted({path for quantum in quanta for path in quantum} - file.accounts.keys()):
+        raise Refused(f"quanta: {unknown[0]} is no account", hint="list it under accounts, with its share")
+    by = file.credits or Credits()
+    return Quanta(
+        demands_milli=tuple({path: _milli(gpus) for path, gpus in quantum.items()} for quantum in quanta),
+        start=Fraction(by.start),
+        shared_permille=int(by.shared * PER_MILLE),
+    )
 
 
 def _transparent(file: FairShareFile) -> frozenset[str]:

@@ -5,10 +5,11 @@ given instead. Only what needs a clock is left out: nobody runs and nothing wait
 never applies, and siblings stand by their ratios alone.
 """
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from gpuledger.policy.credits import issue_by_credits
 from gpuledger.policy.fair_share import order_leaves
 from gpuledger.policy.fair_tree import Association, Ranked, rank
 from gpuledger.policy.issue import Issue, issue
@@ -59,6 +60,53 @@ def divide_by_hand(
     tree = build_tree(accounts, capacity)
     issued = issue(tree, supply_milli=supply_milli, config=CONFIG)
     return Division(tree, issued, order_leaves(tree, CONFIG))
+
+
+@dataclass(frozen=True, slots=True)
+class Quantum:
+    """What one quantum gave, by credits.
+
+    Args:
+        issue: What each account is issued, and what is left idle.
+        credits: What each account has afterwards, in GPUs through a quantum.
+    """
+
+    issue: Issue
+    credits: Mapping[str, Fraction]
+
+
+def play_by_hand(
+    accounts: Sequence[AccountState],
+    demands: Iterable[Mapping[str, int]],
+    *,
+    supply_milli: int,
+    start: Fraction | int,
+    shared_permille: int,
+) -> tuple[Quantum, ...]:
+    """Divide a supply by credits, quantum after quantum.
+
+    Args:
+        accounts: The tree; what it asks for and used counts for nothing here.
+        demands: For each quantum, account -> milli-GPU; accounts that are left out ask for nothing.
+        supply_milli: Milli-GPU there are in each quantum.
+        start: Credits of every account before the first.
+        shared_permille: The part of every supply that is the siblings' pool.
+    """
+    capacity = Capacity(healthy_milli=supply_milli, window_gpu_ms=0, ahead_gpu_ms=0)
+    played: list[Quantum] = []
+    balances: dict[str, Fraction] = {}
+    for demand in demands:
+        asking = [replace(account, demand_milli=demand.get(account.account, 0)) for account in accounts]
+        tree = build_tree(asking, capacity)
+        divided = issue_by_credits(
+            tree,
+            supply_milli=supply_milli,
+            balances={path: balances.get(path, Fraction(start)) for path in tree.nodes},
+            shared_permille=shared_permille,
+        )
+        balances |= {path: balances.get(path, Fraction(start)) + gain for path, gain in divided.gains.items()}
+        played.append(Quantum(divided.issue, dict(sorted(balances.items()))))
+    return tuple(played)
 
 
 def rank_by_hand(tree: Tree, transparent: Collection[str] = ()) -> tuple[Ranked, ...]:

@@ -55,12 +55,16 @@ def issue_without_history(tree: Tree, *, supply_milli: int) -> Issue:
 
 
 def round_issue(tree: Tree, supply_milli: int, exact: Mapping[str, Fraction]) -> Issue:
-    """Round exact amounts to whole GPUs where supply, demands and limits are whole, else to milli-GPU."""
+    """Round exact amounts to units of ``unit_milli``."""
+    issued = round_exactly(tree, exact, unit=unit_milli(tree, supply_milli))
+    return Issue(issued, supply_milli - issued.pop(ROOT))
+
+
+def unit_milli(tree: Tree, supply_milli: int) -> int:
+    """Return in what units GPUs are issued: whole ones where supply, demands and limits are whole, else milli-GPU."""
     limits = [node.limit_milli for node in tree.nodes.values() if node.limit_milli is not None]
     amounts = [supply_milli, *limits, *(leaf.demand_milli for leaf in tree.leaves())]
-    unit = GPU_MILLI if all(amount % GPU_MILLI == 0 for amount in amounts) else 1
-    issued = round_exactly(tree, exact, unit=unit)
-    return Issue(issued, supply_milli - issued.pop(ROOT))
+    return GPU_MILLI if all(amount % GPU_MILLI == 0 for amount in amounts) else 1
 
 
 def divide(tree: Tree, supply_milli: int, weights: Mapping[str, Fraction]) -> dict[str, Fraction]:

@@ -91,7 +91,7 @@ def test_an_account_came_to_be_on_a_day_or_at_a_time(tmp_path: Path, written: st
         ("{supply: .nan, accounts: {}}", "supply: .*finite"),
         ("{supply: 1, accounts: {a: {demand: -1}}}", "accounts.a.demand"),
         ("{supply: 1, accounts: {a: {weight: 1}}}", "accounts.a.weight"),
-        ("{supply: 1, mode: lottery, accounts: {}}", "mode: .*'window' or 'fair-tree'"),
+        ("{supply: 1, mode: lottery, accounts: {}}", "mode: .*'window', 'fair-tree' or 'credits'"),
         ("{supply: 1, accounts: {a: {share: parent}}}", "accounts.a.share: parent is a share of Slurm"),
         ("{supply: 1, accounts: {A: {}}}", "'A' is not well formed"),
         ("{supply: 1, accounts: {a: {used_gpu_hours: 0.000001}}}", "accounts.a.used_gpu_hours: .*gpu_ms"),
