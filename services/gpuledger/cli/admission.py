@@ -1,11 +1,15 @@
 """``gpuledger admit``: ask what a scheduler asks before a start."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuledger.cli.options import Json, OneCluster
 from gpuledger.cli.output import print_json
+
+if TYPE_CHECKING:
+    from gpuledger.database.engine import Writer
+    from gpuledger.ledger.admission import Admission
 
 
 def admit(
@@ -16,15 +20,19 @@ def admit(
 ) -> None:
     """Decide in which class the next attempt of a workload may run, and set aside what protects it."""
     from gpuledger import settings
-    from gpuledger.database.engine import writing
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import SystemClock, iso
     from gpuledger.ledger import admission, queries
+    from gpuledger.ledger.attempts import booked
 
     config = settings.load()
-    with open_database(config) as engine, writing(engine) as writer:
+
+    def ask(writer: "Writer") -> "Admission":
         calendar = queries.calendar(writer, config.calendar)
-        found = admission.admit(writer, cluster, workload, clock=SystemClock(), calendar=calendar)
+        return admission.admit(writer, cluster, workload, clock=SystemClock(), calendar=calendar)
+
+    with open_database(config) as engine:
+        found = booked(engine, cluster, ask)
     decision = found.decision
     expires_at = decision.expires_at and iso(decision.expires_at)
     if as_json:

@@ -1,12 +1,16 @@
 """``gpuledger close``: close a budget period, or open a closed one again."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuledger.cli.asking import agreed, who
 from gpuledger.cli.options import Json, OneCluster, Yes
 from gpuledger.cli.output import note, print_json
+
+if TYPE_CHECKING:
+    from gpuledger.database.engine import Writer
+    from gpuledger.ledger.closing import Close
 
 app = typer.Typer(help="Closing budget periods.", no_args_is_help=True)
 
@@ -20,10 +24,11 @@ def run(
 ) -> None:
     """Close a period that is over: charge open runs up to its end, let lots expire or go on, take no more bookings."""
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import SystemClock, seconds
     from gpuledger.ledger import closing, queries
+    from gpuledger.ledger.attempts import booked
     from gpuledger.ledger.periods import open_periods
 
     config, clock = settings.load(), SystemClock()
@@ -35,9 +40,13 @@ def run(
             closing.check_closing(reader, cluster, period, now_s=seconds(clock.now()), calendar=calendar)
         note(f"~ close    {cluster} {period}")
         if not dry_run and agreed(1, yes=yes):
-            with writing(engine) as writer:
-                found = closing.close_period(writer, cluster, period, who(), clock=clock, calendar=calendar)
+
+            def close(writer: "Writer") -> "Close":
+                closed = closing.close_period(writer, cluster, period, who(), clock=clock, calendar=calendar)
                 open_periods(writer, cluster, clock=clock, calendar=calendar)
+                return closed
+
+            found = booked(engine, cluster, close)
             document |= {**found._asdict(), "applied": True}
     if as_json:
         print_json(document)
@@ -62,10 +71,11 @@ def reopen(
 ) -> None:
     """Let a closed period take bookings again; what its close expired and carried over is taken back."""
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import SystemClock
     from gpuledger.ledger import closing, queries
+    from gpuledger.ledger.attempts import booked
 
     config = settings.load()
     document: dict[str, object] = {"cluster": cluster, "period": period, "applied": False}
@@ -76,10 +86,13 @@ def reopen(
             closing.check_reopening(reader, cluster, period, reason)
         note(f"~ reopen   {cluster} {period}")
         if not dry_run and agreed(1, yes=yes):
-            with writing(engine) as writer:
-                version = closing.reopen_period(
+            version = booked(
+                engine,
+                cluster,
+                lambda writer: closing.reopen_period(
                     writer, cluster, period, who(), reason, clock=SystemClock(), calendar=calendar
-                )
+                ),
+            )
             document |= {"version": version, "applied": True}
     if as_json:
         print_json(document)

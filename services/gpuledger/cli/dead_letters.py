@@ -180,10 +180,10 @@ def discard(
 ) -> None:
     """Let records wait no longer that nobody needs. The row stays, with who decided so, when and why."""
     from gpuledger import settings
-    from gpuledger.database.engine import writing
     from gpuledger.database.opening import open_database
     from gpuledger.ingest import dead_letters, discarding
     from gpuledger.kernel.clock import SystemClock
+    from gpuledger.ledger.attempts import booked
 
     _check_selection(ids, all_, code, stream, cluster)
     if not (ids or all_ or code or stream or cluster):
@@ -200,8 +200,8 @@ def discard(
         note(f"~ discard  {len(chosen)} dead letters: {reason}")
         applied = not dry_run and (not chosen or confirmed(f"discard {len(chosen)} dead letters?", yes=yes))
         if applied:
-            with writing(engine) as writer:
-                done = discarding.discard(writer, chosen, who(), reason, SystemClock().now())
+            now = SystemClock().now()
+            done = booked(engine, None, lambda writer: discarding.discard(writer, chosen, who(), reason, now))
     if as_json:
         print_json({**done._asdict(), "applied": applied})
     else:

@@ -11,8 +11,9 @@ from gpuledger.cli.options import Json, Yes
 from gpuledger.cli.output import note, print_json
 
 if TYPE_CHECKING:
+    from gpuledger.database.engine import Writer
     from gpuledger.kernel.calendar import Calendar
-    from gpuledger.ledger.commands import Command
+    from gpuledger.ledger.commands import Booked, Command
 
 Period = Annotated[str, typer.Option("--period", help="Budget period, such as 2026-12.")]
 Cluster = Annotated[
@@ -192,10 +193,11 @@ def _execute(
     import uuid
 
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import SystemClock, seconds
     from gpuledger.ledger import queries
+    from gpuledger.ledger.attempts import booked
     from gpuledger.ledger.commands import check, execute
     from gpuledger.ledger.periods import open_periods
 
@@ -211,10 +213,14 @@ def _execute(
         note(document["changes"][0])
         if not dry_run and agreed(1, yes=yes):
             document["key"] = str(uuid.uuid4()) if key is None else key
-            with writing(engine) as writer:
-                booked = execute(writer, command, key=document["key"], clock=clock, calendar=calendar)
+
+            def carry_out(writer: "Writer") -> "Booked":
+                done = execute(writer, command, key=document["key"], clock=clock, calendar=calendar)
                 open_periods(writer, command.cluster, clock=clock, calendar=calendar)
-            document |= {"applied": True, "repeated": booked.repeated, "seq": booked.seq}
+                return done
+
+            done = booked(engine, command.cluster, carry_out)
+            document |= {"applied": True, "repeated": done.repeated, "seq": done.seq}
     if as_json:
         print_json(document)
     elif document["applied"]:

@@ -1,5 +1,6 @@
 """``gpuledger incident``: hardware failures, the runs that they ended, and what was given back for them."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -78,10 +79,11 @@ def credit(
     superseded is withdrawn.
     """
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import SystemClock, seconds
     from gpuledger.ledger import incidents, queries
+    from gpuledger.ledger.attempts import booked
 
     config, clock, applied = settings.load(), SystemClock(), False
     with open_database(config) as engine:
@@ -94,10 +96,10 @@ def credit(
         for line in (*_shown(proposals), *_revised(revisions)):
             note(line)
         if not dry_run and agreed(len(proposals) + len(revisions), yes=yes):
-            with writing(engine) as writer:
-                done = incidents.credit(
-                    writer, cluster, from_s=from_s, to_s=to_s, clock=clock, calendar=calendar
-                )
+            credit = partial(
+                incidents.credit, cluster=cluster, from_s=from_s, to_s=to_s, clock=clock, calendar=calendar
+            )
+            done = booked(engine, cluster, credit)
             proposals, revisions, applied = list(done.proposals), list(done.revisions), True
     runs = sum(len(p.fresh) for p in proposals)
     if as_json:
@@ -159,10 +161,11 @@ def reverse(
 ) -> None:
     """Take back the credit of an incident, for good: no later search gives it again."""
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import SystemClock
     from gpuledger.ledger import incidents, queries
+    from gpuledger.ledger.attempts import booked
 
     config, applied = settings.load(), False
     with open_database(config) as engine:
@@ -172,11 +175,14 @@ def reverse(
         for name in planned.runs:
             note(f"- credit {name}  {incident}")
         if not dry_run and agreed(len(planned.runs), yes=yes):
-            with writing(engine) as writer:
-                planned = incidents.reverse(
+            planned = booked(
+                engine,
+                cluster,
+                lambda writer: incidents.reverse(
                     writer, cluster, incident, run=run, by=by or who(), reason=reason,
                     clock=SystemClock(), calendar=calendar,
-                )  # fmt: skip
+                ),
+            )  # fmt: skip
             applied = True
     if as_json:
         runs, repeated = [str(name) for name in planned.runs], [str(name) for name in planned.repeated]

@@ -88,17 +88,17 @@ def rebuild(
 ) -> None:
     """Rebuild balances and projections from the journal, or check that they would come out the same."""
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.ingest.collector import relax_collector
     from gpuledger.ledger import rebuild as rebuilding
+    from gpuledger.ledger.attempts import booked
 
     config = settings.load()
     relax_collector()
     with open_database(config) as engine:
         if not check:
-            with writing(engine) as writer:
-                rebuilding.rebuild(writer, config.calendar)
+            booked(engine, None, lambda writer: rebuilding.rebuild(writer, config.calendar))
         with reading(engine) as reader:
             result = rebuilding.check(reader, config.calendar)
     if as_json:

@@ -1,5 +1,6 @@
 """``gpuledger mapping``: what foreign names mean, what a change of that would move, and which have no owner."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,12 +32,14 @@ def apply(
 ) -> None:
     """Put rules in force for workloads submitted from now, or from a moment, on; what had no owner is booked anew."""
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
+    from gpuledger.events.envelope import ORG_BOOK
     from gpuledger.ingest import mapping_file
     from gpuledger.ingest.intake import Intake
     from gpuledger.kernel.clock import SystemClock, seconds
     from gpuledger.ledger import policies, queries
+    from gpuledger.ledger.attempts import booked
 
     rules = read_file(path, mapping_file.read).as_rules()
     config, clock, applied = settings.load(), SystemClock(), False
@@ -51,14 +54,15 @@ def apply(
             intake = Intake(engine, clock, config.calendar)
             if plan.changes:
                 intake.ensure_accounts(plan.survey.accounts)
-                with writing(engine) as writer:
-                    policies.set_mapping(
-                        writer, rules, at_s, who(), supersedes=plan.supersedes, clock=clock, calendar=calendar
-                    )
+                set_mapping = partial(
+                    policies.set_mapping, rules=rules, at_s=at_s, by=who(), supersedes=plan.supersedes, clock=clock,
+                    calendar=calendar,
+                )  # fmt: skip
+                booked(engine, ORG_BOOK, set_mapping)
             # Also without a change: an earlier call may have been killed between two books.
             for cluster in clusters:
-                with writing(engine) as writer:
-                    policies.bring_up_to_date(writer, cluster, clock=clock, calendar=calendar)
+                bring = partial(policies.bring_up_to_date, cluster=cluster, clock=clock, calendar=calendar)
+                booked(engine, cluster, bring)
             intake.open_periods(clusters)
             applied = True
     tell(plan.changes, moves, applied=applied, as_json=as_json)

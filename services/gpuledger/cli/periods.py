@@ -53,11 +53,12 @@ def open_(
 ) -> None:
     """Open a period before anything moves in it: leaves without an explicit grant get their share."""
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.amounts import gpu_hours
     from gpuledger.kernel.clock import SystemClock
     from gpuledger.ledger import periods, queries
+    from gpuledger.ledger.attempts import booked
 
     config, applied = settings.load(), False
     with open_database(config) as engine:
@@ -69,8 +70,12 @@ def open_(
         for grant in fact.grants:
             note(f"+ grant    {grant.account}  {cluster} {period}  {gpu_hours(grant.gpu_ms):,} GPU-hours")
         if not dry_run and agreed(1, yes=yes):
-            with writing(engine) as writer:
-                fact = periods.open_period(writer, cluster, period, clock=SystemClock(), calendar=calendar)
+            clock = SystemClock()
+            fact = booked(
+                engine,
+                cluster,
+                lambda writer: periods.open_period(writer, cluster, period, clock=clock, calendar=calendar),
+            )
             applied = True
     if as_json:
         grants = [

@@ -32,9 +32,10 @@ def erase(
     bytes where they quote the name. Sources, topics and backups keep what they hold: erase there first.
     """
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.ledger import erasure
+    from gpuledger.ledger.attempts import booked
 
     with open_database(settings.load()) as engine:
         with reading(engine) as reader:
@@ -43,8 +44,7 @@ def erase(
             note(line)
         erased = not dry_run and confirmed(f"erase {name!r}? This cannot be undone", yes=yes)
         if erased:
-            with writing(engine) as writer:
-                found = erasure.erase(writer, name)
+            found = booked(engine, None, lambda writer: erasure.erase(writer, name))
     if as_json:
         print_json({"name": name, **asdict(found), "erased": erased})
     else:

@@ -20,9 +20,9 @@ ASIDE = "(aside)"
 """Stands in the journal for words that were put aside."""
 
 _GPULEDGER = """
-    budget-file changed clean deleted drained fair-share finished inventory-file lost lost-end never-scheduled
-    never-started not-configured offline over-budget policy reboot retired soft-landing spool-full trace-end unknown
-    unreadable-row unseen-eviction vanished
+    amount-too-large budget-file changed clean deleted drained fair-share finished inventory-file lost lost-end
+    never-scheduled never-started not-configured offline over-budget policy reboot retired soft-landing spool-full
+    trace-end unknown unreadable-row unseen-eviction vanished
 """
 """The ledger's own, and those of its sources where a record says nothing better."""
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from gpuledger.database.engine import Reader, Writer, reading, writing
+from gpuledger.database.engine import Reader, Writer, reading
 from gpuledger.ingest import offsets
 from gpuledger.ingest.offsets import Claim
+from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.copying import driver
 from gpuledger.streams.topics import Topic
 
@@ -35,8 +36,9 @@ class Holding:
         Raises:
             Unavailable: When the database cannot be reached.
         """
-        with writing(self._engine) as writer:
-            claims = offsets.claim(writer, self._consumer, self._topic, partitions)
+        claims = booked(
+            self._engine, None, lambda writer: offsets.claim(writer, self._consumer, self._topic, partitions)
+        )
         taken = {claim.partition: claim.position for claim in claims}
         self.claims |= {claim.partition: claim for claim in claims}
         self.positions |= taken

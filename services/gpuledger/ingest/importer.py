@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from gpuledger.database.engine import Writer, reading, writing
+from gpuledger.database.engine import Writer, reading
 from gpuledger.events.envelope import Event, book_of, key_of
 from gpuledger.events.orders import is_order
 from gpuledger.events.telemetry import Sampled
@@ -19,6 +19,7 @@ from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter, put
 from gpuledger.ingest.intake import Intake, Taken
 from gpuledger.ingest.known_runs import LedgerRuns
 from gpuledger.kernel.errors import BadRecord, TooLarge
+from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.store import known_identities
 from gpuledger.sources.protocol import Anomaly, Fault, ImportOptions, Source, Translated
 from gpuledger.streams.protocol import Broker, Message
@@ -109,8 +110,7 @@ class BrokerSink:
             self.publisher.publish(topic_of(event), [Message(key_of(event.data), value)])
         self.publisher.flush()
         if letters:
-            with writing(self.intake.engine) as writer:
-                put(writer, letters, self.intake.clock.now())
+            booked(self.intake.engine, None, lambda writer: put(writer, letters, self.intake.clock.now()))
         return taken
 
     def _known(self, events: Sequence[Event]) -> set[tuple[str, str]]:

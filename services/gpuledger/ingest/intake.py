@@ -6,9 +6,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
-import stamina
 
-from gpuledger.database.engine import Writer, reading, writing
+from gpuledger.database.engine import Writer, reading
 from gpuledger.events import budget
 from gpuledger.events.envelope import ORG_BOOK, Event, book_of, make
 from gpuledger.events.host import HealthObserved, HostFact
@@ -18,14 +17,13 @@ from gpuledger.ingest import telemetry
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
-from gpuledger.kernel.errors import Collided
 from gpuledger.ledger import queries, remapping, ticking
 from gpuledger.ledger.append import Appended, append
+from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.health_states import state_changes
 from gpuledger.ledger.identity import keys_of, people_of
 from gpuledger.ledger.mapping import Rules
 from gpuledger.ledger.periods import open_periods
-from gpuledger.ledger.store import note_collisions
 from gpuledger.ledger.ticking import Ticked
 
 ACCOUNT_SOURCE = "gpuledger/accounts"
@@ -33,15 +31,6 @@ ACCOUNT_SOURCE = "gpuledger/accounts"
 STANDSTILL_S = 20
 """A worker that does nothing for so long within a transaction is taken for paused. Others wait up to a minute."""
 
-
-ATTEMPTS = 5
-"""How often a transaction is made in all that the database gives up for the sake of others."""
-
-PATIENCE_S = 150
-"""After so long none is made again: a lock that did not come within a minute is waited for twice more."""
-
-# Wherever structlog happens to be installed stamina would tell of each attempt on stdout, which belongs to the answer.
-stamina.instrumentation.set_on_retry_hooks(())
 
 Result = TypeVar("Result")
 
@@ -55,27 +44,6 @@ class Guard(Protocol):
     def __call__(self, writer: Writer, *, last: bool) -> None:
         """Check; and when this is the batch's last transaction, write what belongs to the whole batch."""
         ...
-
-
-def booked(engine: sa.Engine, book: str, work: Callable[[Writer], Result]) -> Result:
-    """Do work on a book in a transaction that a paused process cannot hold for long; return what it returns.
-
-    The work is done anew, from its beginning, when the database gives the transaction up for the sake of another: it
-    must leave no trace but in the database. How often that happened stands with the book.
-
-    Raises:
-        Unavailable: When the database cannot be reached, ended a transaction that stood still, or gave each attempt up.
-    """
-    for attempt in stamina.retry_context(
-        on=Collided, attempts=ATTEMPTS, timeout=PATIENCE_S, wait_initial=0.05, wait_max=2.0, wait_jitter=0.5
-    ):
-        with attempt, writing(engine) as writer:
-            writer.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{STANDSTILL_S}s'")
-            result = work(writer)
-            if attempt.num > 1:
-                note_collisions(writer, book, attempt.num - 1)
-            return result
-    raise AssertionError("retry_context returns or raises")  # pragma: no cover
 
 
 @dataclass(slots=True)
@@ -145,7 +113,7 @@ class Intake:
                 guard(writer, last=last)
             return result
 
-        return booked(self.engine, book, guarded)
+        return booked(self.engine, book, guarded, standstill_s=STANDSTILL_S)
 
     def _append(self, writer: Writer, book: str, batch: Sequence[Event]) -> Appended:
         appended = append(writer, book, batch, clock=self.clock, calendar=self._calendar(writer))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from gpuledger.database.engine import Writer, reading, writing
+from gpuledger.database.engine import Writer, reading
 from gpuledger.events.acceptance import understood
 from gpuledger.events.envelope import Event
 from gpuledger.ingest import offsets
@@ -21,6 +21,7 @@ from gpuledger.ingest.relay import relay
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import BadRecord, Fenced, Refused, TooLarge
 from gpuledger.ledger import queries
+from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.sealing import HOUR_S
 from gpuledger.streams.protocol import Broker, Feed, Group, Record
 from gpuledger.streams.topics import SCHEDULER_EVENTS, TOPICS, Topic
@@ -143,9 +144,12 @@ class Worker:
         with closing(self.broker.subscriber(self.topic)) as subscriber:
             first = subscriber.first_positions(wanted)
         moved = [partition for partition, at in first.items() if at != stored.get(partition, 0)]
-        with writing(self.intake.engine) as writer:
+
+        def move(writer: Writer) -> None:
             for claim in offsets.claim(writer, self._consumer, self.topic, moved):
                 offsets.advance(writer, claim, first[claim.partition])
+
+        booked(self.intake.engine, None, move)
         if from_start:
             self.progress.gone = sum(max(first[p] - stored.get(p, 0), 0) for p in moved)
 
@@ -233,11 +237,14 @@ class Worker:
             return
         self._looked_s = time.monotonic()
         self._tell()
-        with writing(self.intake.engine) as writer:
+
+        def note(writer: Writer) -> None:
             self._held.check(writer)
             for partition, end in feed.end_positions().items():
                 if (claim := self._held.claims.get(partition)) is not None:
                     offsets.note_end(writer, claim, end, self.intake.clock.now())
+
+        booked(self.intake.engine, None, note)
 
     def _tell(self) -> None:
         """Have the topic of dead letters told of those that were kept."""

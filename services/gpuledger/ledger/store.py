@@ -247,6 +247,28 @@ def posting_row(row: JournalRow, n: int, posting: Posting) -> tuple[object, ...]
     return (row.book, row.seq, n, row.recorded_at, code, commodity, amount, *debit, *credit, *rest)
 
 
+class Movement(NamedTuple):
+    """What one balance is kept for. What is released was held: a balance tells no order of arrival."""
+
+    commodity: str
+    account: str
+    period: str
+    pot: str
+    code: str
+
+
+def movements(postings: Iterable[Posting]) -> Iterator[tuple[Movement, int]]:
+    """Yield what each side of each posting adds to which balance."""
+    for code, commodity, amount, debit, credit, *_ in postings:
+        yield from _sides(code, commodity, amount, debit, credit)
+
+
+def _sides(code: str, commodity: str, amount: int, debit: Pot, credit: Pot) -> Iterator[tuple[Movement, int]]:
+    of = HOLD if code == RELEASE else code
+    for side, delta in ((debit, -amount), (credit, amount)):
+        yield Movement(commodity, side.account, side.period, side.pot, of), delta
+
+
 def add_to_balances(writer: Writer, book: str, postings: Iterable[Sequence[Posting]]) -> None:
     """Add the postings to the balances, in key order so that two writers never wait in a circle."""
     moved: dict[tuple[str, str, Pot, Pot], int] = {}
@@ -258,9 +280,7 @@ def add_to_balances(writer: Writer, book: str, postings: Iterable[Sequence[Posti
         return
     deltas: dict[tuple[str, str, str, str, str], int] = {}
     for (code, commodity, debit, credit), amount in moved.items():
-        for side, delta in ((debit, -amount), (credit, amount)):
-            # What is released was held: one movement, so that a balance tells no order of arrival.
-            key = (commodity, side.account, side.period, side.pot, HOLD if code == RELEASE else code)
+        for key, delta in _sides(code, commodity, amount, debit, credit):
             deltas[key] = deltas.get(key, 0) + delta
     columns = list(zip(*((*key, amount) for key, amount in sorted(deltas.items())), strict=True))
     driver(writer).execute(

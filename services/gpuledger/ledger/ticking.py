@@ -1,26 +1,31 @@
 """The book's clock: once an hour lost ends are found, the hour's telemetry is sealed, and the clock moves on.
 
 Credits about which something became known are looked at again. What nothing was learned of is not looked at: a tick
-says up to which row it looked.
+says up to which row it looked. A run whose charges no column would hold does not stop it (``overflowing``).
 """
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Writer
 from gpuledger.events.closing import LedgerTicked
 from gpuledger.events.envelope import Event, make
+from gpuledger.events.workload import Ended
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
-from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import sealing
+from gpuledger.kernel.errors import Refused, TooLarge
+from gpuledger.ledger import overflowing, queries, sealing
+from gpuledger.ledger.accrual import Span
 from gpuledger.ledger.append import append
+from gpuledger.ledger.charges import Booking
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.evidence import lost_end_events
 from gpuledger.ledger.incident_review import events as revised
 from gpuledger.ledger.incident_review import review, touched
+from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.ledger.sealing import HOUR_S, LOOK_BACK_S, SOURCE
-from gpuledger.ledger.store import lock_book
+from gpuledger.ledger.store import lock_book, shut_periods
 from gpuledger.ledger.suspects import Looked
 
 
@@ -34,6 +39,7 @@ class Ticked:
         lost_ends: How many runs got an estimated end.
         revised_credits: Of how many credits something else is concluded.
         sealed_hours: How many hours of telemetry were sealed, first or anew.
+        put_aside: How many runs were closed where the tick before stood, because no column holds what they would cost.
         repeated: The clock stood there or later before, and nothing was done.
     """
 
@@ -42,6 +48,7 @@ class Ticked:
     lost_ends: int = 0
     revised_credits: int = 0
     sealed_hours: int = 0
+    put_aside: int = 0
     repeated: bool = False
 
 
@@ -75,10 +82,35 @@ def tick(writer: Writer, cluster: str, at_s: int, *, clock: Clock, calendar: Cal
     seals = _seals(writer, cluster, at_s, since_s)
     revisions = review(writer, cluster, touched(writer, cluster, looked.seq))
     found = [*ends, *revised(cluster, revisions), *seals]
-    append(
-        writer, cluster, [*found, tick_event(cluster, at_s, head.last_seq)], clock=clock, calendar=calendar
+    put_aside = _move(
+        writer, cluster, found, tick_event(cluster, at_s, head.last_seq), clock=clock, calendar=calendar
     )
-    return Ticked(cluster, at_s, len(ends), len(revisions), len(seals))
+    return Ticked(cluster, at_s, len(ends), len(revisions), len(seals), put_aside)
+
+
+def _move(
+    writer: Writer, cluster: str, found: Sequence[Event], ticked: Event, *, clock: Clock, calendar: Calendar
+) -> int:
+    """Append what was found and a tick; return how many runs were put aside so that it could be booked."""
+    last_s = lock_book(writer, cluster).ticked_s
+    try:
+        with writer.begin_nested():
+            append(writer, cluster, [*found, ticked], clock=clock, calendar=calendar)
+    except TooLarge:
+        booking = Booking(calendar, shut_periods(writer, cluster))
+        card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)
+        ends = overflowing.ends(writer, cluster, Span(last_s, ticked.at_s), booking, card)
+        if not ends:
+            raise
+        closed = {_run_of(end) for end in ends}
+        others = [event for event in found if _run_of(event) not in closed]
+        append(writer, cluster, [*others, *ends, ticked], clock=clock, calendar=calendar)
+        return len(ends)
+    return 0
+
+
+def _run_of(event: Event) -> tuple[str, str | None] | None:
+    return (event.data.workload, event.data.run) if isinstance(event.data, Ended) else None
 
 
 def _looked_seq(writer: Writer, cluster: str) -> int:
@@ -122,4 +154,4 @@ def catch_up(writer: Writer, cluster: str, now_s: int, *, clock: Clock, calendar
     if row is not None:
         id_ = f"lapse/{cluster}/{iso(instant(now_s))}"
         event, _ = make(id=id_, source=SOURCE, at_s=now_s, data=LedgerTicked(cluster=cluster))
-        append(writer, cluster, [event], clock=clock, calendar=calendar)
+        _move(writer, cluster, (), event, clock=clock, calendar=calendar)

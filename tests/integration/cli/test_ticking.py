@@ -49,6 +49,7 @@ def row(cluster: str, at: str, lost_ends: int = 0, *, repeated: bool = False) ->
         "lost_ends": lost_ends,
         "revised_credits": 0,
         "sealed_hours": 0,
+        "put_aside": 0,
         "repeated": repeated,
     }
 
@@ -84,8 +85,8 @@ def test_people_see_a_table(running: Ledger) -> None:
     ran = running("tick", "--at", "2026-03-01T05:00:00Z")
     assert (ran.status, ran.err) == (0, "")
     alpha, beta = (line.split() for line in ran.out.splitlines() if "2026" in line)
-    assert alpha == ["alpha", "2026-03-01T05:00:00Z", "1", "0", "0"]
-    assert beta == ["beta", "2026-03-01T05:00:00Z", "0", "0", "0", "stood", "there", "before"]
+    assert alpha == ["alpha", "2026-03-01T05:00:00Z", "1", "0", "0", "0"]
+    assert beta == ["beta", "2026-03-01T05:00:00Z", "0", "0", "0", "0", "stood", "there", "before"]
 
 
 @pytest.mark.parametrize(

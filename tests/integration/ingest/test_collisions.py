@@ -13,12 +13,13 @@ from tests.integration.ledger.books import CLUSTER, HOUR, NOON, run_of
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.events.envelope import Event
 from gpuledger.ingest import offsets
-from gpuledger.ingest.intake import ATTEMPTS, Intake
+from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.offsets import Claim
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.kernel.errors import Fenced, Unavailable
 from gpuledger.ledger import queries
+from gpuledger.ledger.attempts import ATTEMPTS
 from gpuledger.ledger.audit import verify
 
 LATER = run_of(HOUR, 2 * HOUR, "w2")

@@ -1,0 +1,52 @@
+"""Transactions that are made again when the database gives them up for the sake of others."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import sqlalchemy as sa
+import stamina
+
+from gpuledger.database.engine import Writer, writing
+from gpuledger.kernel.errors import Collided
+from gpuledger.ledger.store import note_collisions
+
+ATTEMPTS = 5
+"""How often a transaction is made in all that the database gives up for the sake of others."""
+
+PATIENCE_S = 150
+"""After so long none is made again: a lock that did not come within a minute is waited for twice more."""
+
+# Wherever structlog happens to be installed stamina would tell of each attempt on stdout, which belongs to the answer.
+stamina.instrumentation.set_on_retry_hooks(())
+
+Result = TypeVar("Result")
+
+
+def booked(
+    engine: sa.Engine, book: str | None, work: Callable[[Writer], Result], *, standstill_s: int | None = None
+) -> Result:
+    """Do work in a transaction of its own, and commit it; return what it returns.
+
+    The work is done anew, from its beginning, when the database gives the transaction up for the sake of another: it
+    must leave no trace but in the database. How often that happened stands with the book.
+
+    Args:
+        engine: The database.
+        book: The book that it is done on; None for what belongs to none.
+        work: What is done.
+        standstill_s: After doing nothing for so long it is taken for paused and ended; never unless given.
+
+    Raises:
+        Unavailable: When the database cannot be reached, ended a transaction that stood still, or gave each attempt up.
+    """
+    for attempt in stamina.retry_context(
+        on=Collided, attempts=ATTEMPTS, timeout=PATIENCE_S, wait_initial=0.05, wait_max=2.0, wait_jitter=0.5
+    ):
+        with attempt, writing(engine) as writer:
+            if standstill_s is not None:
+                writer.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{standstill_s}s'")
+            result = work(writer)
+            if book is not None and attempt.num > 1:
+                note_collisions(writer, book, attempt.num - 1)
+            return result
+    raise AssertionError("retry_context returns or raises")  # pragma: no cover
