@@ -5,6 +5,7 @@ from typing import Any
 from alembic import context
 from sqlalchemy import create_engine, pool, text
 
+import gpuledger.ledger.policy_tables
 import gpuledger.ledger.side_tables
 import gpuledger.ledger.tables
 import gpuledger.warehouse.tables  # noqa: F401 - registers its tables on the metadata

@@ -1,9 +1,10 @@
-"""``gpuledger cycle``."""
+"""``gpuledger cycle`` and ``replay``."""
 
 from typing import Annotated, Any
 
 import typer
 
+from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import Cluster, Json, moment_or_now
 from gpuledger.cli.output import print_json, print_table
 
@@ -45,6 +46,30 @@ def cycle(
         if not dry_run:
             relay(engine, open_broker(config), clock)
     print_json(record) if as_json else print_cycle(record)
+
+
+def replay(
+    cycle: Annotated[
+        str, typer.Argument(help="The cycle's id, such as philly@2017-10-07T12:00:00Z#0123456789ab.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Compute a recorded cycle again from the journal and compare, byte for byte."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.policy.replaying import replay as replay_cycle
+
+    with open_database(settings.load()) as engine, reading(engine) as reader:
+        replayed = replay_cycle(reader, cycle)
+    if as_json:
+        print_json(replayed.as_json())
+    elif replayed.ok:
+        print(f"{cycle}: the same, byte for byte")
+    else:
+        print(f"{cycle}: {replayed.difference}")
+    if not replayed.ok:
+        raise typer.Exit(PROBLEMS)
 
 
 def print_cycle(record: dict[str, Any]) -> None:

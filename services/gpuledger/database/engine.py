@@ -55,7 +55,34 @@ def writing(engine: sa.Engine) -> Iterator[Writer]:
         Collided: When the database gave it up for the sake of another.
         Unavailable: When the database cannot be reached.
     """
-    with _connected(engine) as connection, connection.begin():
+    with _connected(engine) as connection, writing_on(connection) as writer:
+        yield writer
+
+
+@contextmanager
+def detached(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Open a connection that belongs to no pool: what its session holds, such as a lock, is gone when it is closed.
+
+    Raises:
+        Unavailable: When the database cannot be reached.
+    """
+    own = sa.create_engine(engine.url, poolclass=sa.NullPool)
+    with _connected(own) as connection:
+        yield connection
+
+
+@contextmanager
+def reading_on(connection: sa.Connection) -> Iterator[Reader]:
+    """Open one snapshot for reading on a connection that has no transaction; see ``reading``."""
+    with _typed_errors(), connection.begin():
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield Reader(connection)
+
+
+@contextmanager
+def writing_on(connection: sa.Connection) -> Iterator[Writer]:
+    """Open one transaction as the writer role on a connection that has none; see ``writing``."""
+    with _typed_errors(), connection.begin():
         connection.exec_driver_sql(f"SET LOCAL ROLE {WRITER_ROLE}")
         connection.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
         yield Writer(connection)
@@ -63,9 +90,14 @@ def writing(engine: sa.Engine) -> Iterator[Writer]:
 
 @contextmanager
 def _connected(engine: sa.Engine) -> Iterator[sa.Connection]:
+    with _typed_errors(), engine.connect() as connection:
+        yield connection
+
+
+@contextmanager
+def _typed_errors() -> Iterator[None]:
     try:
-        with engine.connect() as connection:
-            yield connection
+        yield
     except (
         OperationalError,
         PoolExhausted,

@@ -263,19 +263,33 @@ class PeriodOpened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One cycle of the policy for one cluster, whole: what it read, what it issued and why.
+    """One cycle of the policy for one cluster: what it read, what it issued, and what it ordered.
+
+    Decisions to wait are neither journalled nor published: a digest stands for all decisions, and a replay makes the
+    same ones from what was read (docs/decisions/0035).
 
     Args:
         cycle: The cycle's id within the cluster.
         sequences: Vector book -> sequence that the state was read under.
         config_version: Digest of the policy configuration.
+        config: The configuration, knob -> value.
         input_digest: SHA-256 of the canonical input.
-        record: Allocations and decisions, as ``gpuledger cycle --json`` prints them.
+        decisions_digest: SHA-256 of all decisions, in their order, as JSON.
+        waiting: How many decisions are to wait.
+        part: On a stream, which part of the cycle this is, from 1; a cycle that fits into one message has no parts.
+        parts: On a stream, in how many parts the cycle is told.
+        record: Allocations, reservations, and decisions to start or to preempt, under the keys of ``gpuledger cycle
+            --json``.
     """
 
     cluster: Name
     cycle: Composed
     sequences: dict[Label, int]
     config_version: Composed
+    config: dict[Name, int | Composed] = {}
     input_digest: Composed
+    decisions_digest: Composed | None = None
+    waiting: Count = 0
+    part: Positive | None = None
+    parts: Positive | None = None
     record: dict[Composed, Any]

@@ -11,8 +11,9 @@ from psycopg.pq import Format
 from psycopg.types.string import BytesBinaryDumper
 from sqlalchemy.dialects import postgresql
 
+import gpuledger.ledger.policy_tables
 import gpuledger.ledger.side_tables
-import gpuledger.ledger.tables  # noqa: F401 - both register their tables on the metadata
+import gpuledger.ledger.tables  # noqa: F401 - all register their tables on the metadata
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.database.metadata import METADATA
 

@@ -1,11 +1,18 @@
-"""The record of policy cycles: each is one journalled fact."""
+"""The record of policy cycles: each is one journalled fact, and lies beside every decision of it for a while."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gpuledger.database.engine import Reader
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import AllocationIssued
 from gpuledger.events.envelope import decode_data
+from gpuledger.ledger import cycle_decisions
 from gpuledger.ledger.copying import driver
+
+_ISSUED = (
+    "SELECT j.seq, extract(epoch FROM j.effective_at)::bigint, j.body::text FROM ledger.journal AS j"
+    " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'allocation.issued'"
+)
 
 
 class Recorded(NamedTuple):
@@ -22,39 +29,84 @@ class Recorded(NamedTuple):
     issued: AllocationIssued
 
 
+class Named(NamedTuple):
+    """Where a cycle stands: its row in the cluster's book, the instant that it decided for, its id."""
+
+    seq: int
+    at_s: int
+    cycle: str
+
+
 def latest(
-    reader: Reader, cluster: str, *, at_s: int | None = None, before_seq: int | None = None
+    connection: Reader | Writer, cluster: str, *, at_s: int | None = None, seq: int | None = None
 ) -> Recorded | None:
     """Return the newest cycle of a cluster, or None when there was none.
 
     Args:
-        reader: The ledger.
+        connection: A transaction.
         cluster: The cluster.
-        at_s: Look only at cycles that decided for this instant or an earlier one.
-        before_seq: Look only at rows of the book up to this one.
+        at_s: Of the cycles that decided for this instant or an earlier one, the one of the latest instant; the one that
+            was recorded last unless given.
+        seq: Look only at rows of the book up to this one.
     """
-    row = (
-        driver(reader)
-        .execute(
-            "SELECT seq, extract(epoch FROM effective_at)::bigint, body::text FROM ledger.journal"
-            " WHERE book = %(book)s AND workload IS NULL AND type = 'allocation.issued'"
-            " AND (%(at)s::bigint IS NULL OR effective_at <= to_timestamp(%(at)s::bigint))"
-            " AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s::bigint)"
-            " ORDER BY seq DESC LIMIT 1",
-            {"book": cluster, "at": at_s, "seq": before_seq},
-        )
-        .fetchone()
+    order = "j.seq DESC" if at_s is None else "j.effective_at DESC, j.seq DESC"
+    return _one(
+        connection,
+        f"{_ISSUED} AND (%(at)s::bigint IS NULL OR j.effective_at <= to_timestamp(%(at)s::bigint))"
+        f" AND (%(seq)s::bigint IS NULL OR j.seq <= %(seq)s::bigint) ORDER BY {order} LIMIT 1",
+        book=cluster,
+        at=at_s,
+        seq=seq,
     )
-    if row is None:
-        return None
-    seq, decided_s, body = row
-    issued = decode_data("allocation.issued", body)
-    assert isinstance(issued, AllocationIssued)  # noqa: S101 - the query selected the type
-    return Recorded(seq, decided_s, issued)
+
+
+def named(connection: Reader | Writer, cluster: str, at_s: int | None = None) -> Named | None:
+    """Return where the newest cycle up to an instant stands, without reading what it decided."""
+    row = driver(connection).execute(
+        "SELECT j.seq, extract(epoch FROM j.effective_at)::bigint, j.body->>'cycle' FROM ledger.journal AS j"
+        " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'allocation.issued'"
+        " AND (%(at)s::bigint IS NULL OR j.effective_at <= to_timestamp(%(at)s::bigint))"
+        f" ORDER BY {'j.seq DESC' if at_s is None else 'j.effective_at DESC, j.seq DESC'} LIMIT 1",
+        {"book": cluster, "at": at_s},
+    ).fetchone()  # fmt: skip
+    return None if row is None else Named(*row)
+
+
+def of_instant(connection: Reader | Writer, cluster: str, at_s: int) -> Recorded | None:
+    """Return the cycle that was recorded for an instant, or None."""
+    return _one(
+        connection,
+        f"{_ISSUED} AND j.effective_at = to_timestamp(%(at)s) ORDER BY j.seq LIMIT 1",
+        book=cluster,
+        at=at_s,
+    )
+
+
+def find(connection: Reader | Writer, cycle: str) -> Recorded | None:
+    """Return the cycle of an id, or None when there is none."""
+    cluster, _, _ = cycle.rpartition("@")
+    return _one(
+        connection,
+        f"{_ISSUED} AND j.seq IN (SELECT i.seq FROM ledger.identities AS i"
+        " WHERE i.book = %(book)s AND i.event_id = %(id)s) AND j.body->>'cycle' = %(cycle)s",
+        book=cluster,
+        id=f"cycle/{cycle}",
+        cycle=cycle,
+    )
+
+
+def decisions_of(reader: Reader, cluster: str, recorded: Recorded) -> Sequence[dict[str, Any]] | None:
+    """Return every decision of a cycle in its order; None when those to wait are kept no longer."""
+    if not recorded.issued.waiting:
+        found: Sequence[dict[str, Any]] = recorded.issued.record.get("decisions", ())
+        return found
+    return cycle_decisions.every(reader, cluster, recorded.seq)
 
 
 def latest_cycle(reader: Reader, cluster: str, *, at_s: int | None = None) -> dict[str, Any] | None:
     """Return the newest cycle of a cluster under the published keys, or None when there was none.
+
+    Decisions to wait are left out once they are kept no longer.
 
     Args:
         reader: The ledger.
@@ -62,4 +114,17 @@ def latest_cycle(reader: Reader, cluster: str, *, at_s: int | None = None) -> di
         at_s: Look only at cycles that decided for this instant or an earlier one.
     """
     found = latest(reader, cluster, at_s=at_s)
-    return None if found is None else found.issued.record
+    if found is None:
+        return None
+    every = decisions_of(reader, cluster, found) if found.issued.waiting else None
+    return found.issued.record if every is None else {**found.issued.record, "decisions": list(every)}
+
+
+def _one(connection: Reader | Writer, query: str, **values: object) -> Recorded | None:
+    row = driver(connection).execute(query, values).fetchone()
+    if row is None:
+        return None
+    seq, decided_s, body = row
+    issued = decode_data("allocation.issued", body)
+    assert isinstance(issued, AllocationIssued)  # noqa: S101 - the query selected the type
+    return Recorded(seq, decided_s, issued)

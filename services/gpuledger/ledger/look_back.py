@@ -4,10 +4,11 @@ Use is not read bucket by bucket. What somebody used by the end of a segment is 
 less what those up to its begin do; so the edges of segments are summed, by the bucket that they lie in.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader
+from gpuledger.ledger.as_of import said
 from gpuledger.ledger.copying import driver
 
 
@@ -36,7 +37,13 @@ class Edge(NamedTuple):
 
 
 def use_edges(
-    reader: Reader, cluster: str, pieces: Sequence[tuple[int, int]], *, bucket_s: int, by_model: bool
+    reader: Reader,
+    cluster: str,
+    pieces: Sequence[tuple[int, int]],
+    *,
+    bucket_s: int,
+    by_model: bool,
+    seq: int | None = None,
 ) -> list[Edge]:
     """Return the edges of what ran on a cluster.
 
@@ -46,9 +53,10 @@ def use_edges(
         pieces: ``[from, to)`` in seconds, ascending, each where the one before ends; what lies outside is left out.
         bucket_s: Seconds of a bucket, counted from the begin of the first piece.
         by_model: Whether each model and size has edges of its own.
+        seq: The row of the book as of which it is read; now unless given.
     """
     rows = driver(reader).execute(
-        """
+        f"""
         WITH used AS (
             SELECT account, class, CASE WHEN %(by_model)s THEN gpu_model END AS gpu_model,
                    CASE WHEN %(by_model)s THEN gpus_milli ELSE 1 END AS size,
@@ -56,9 +64,9 @@ def use_edges(
                    greatest(extract(epoch FROM from_at)::bigint, p.from_s) - %(start)s AS begin_s,
                    least(coalesce(extract(epoch FROM coalesce(to_at, capped_at))::bigint, p.to_s), p.to_s)
                        - %(start)s AS end_s
-            FROM ledger.segments,
+            FROM ledger.segments AS s,
                  unnest(%(from)s::bigint[], %(to)s::bigint[]) WITH ORDINALITY AS p (from_s, to_s, piece)
-            WHERE book = %(book)s AND until_seq IS NULL AND from_at < to_timestamp(%(end)s)
+            WHERE book = %(book)s AND {said("s", seq)} AND from_at < to_timestamp(%(end)s)
               AND (coalesce(to_at, capped_at) IS NULL OR coalesce(to_at, capped_at) > to_timestamp(%(start)s))
         )
         SELECT account, class, gpu_model, size, piece, edge_s / %(bucket)s, sum(sign * number),
@@ -75,6 +83,7 @@ def use_edges(
             "to": [to_s for _, to_s in pieces],
             "bucket": bucket_s,
             "by_model": by_model,
+            "seq": seq,
         },
     )
     return [
@@ -83,35 +92,40 @@ def use_edges(
     ]
 
 
-def capacity_changes(reader: Reader, cluster: str, start_s: int, end_s: int) -> list[tuple[int, str, int]]:
+def capacity_changes(
+    reader: Reader, cluster: str, start_s: int, end_s: int, *, seq: int | None = None
+) -> list[tuple[int, str, int]]:
     """Return (when, GPU model, by how many GPUs) of every change of the healthy GPUs in ``[start_s, end_s)``.
 
     What was healthy at ``start_s`` already counts as a change then.
     """
     rows = driver(reader).execute(
-        """
+        f"""
         SELECT edge_s, gpu_model, sum(sign * gpus)::bigint
         FROM (SELECT gpu_model, gpus, greatest(extract(epoch FROM from_at)::bigint, %(start)s) AS begin_s,
                      least(coalesce(extract(epoch FROM to_at)::bigint, %(end)s), %(end)s) AS end_s
-              FROM ledger.hosts
-              WHERE book = %(book)s AND until_seq IS NULL AND state = 'healthy'
+              FROM ledger.hosts AS h
+              WHERE book = %(book)s AND {said("h", seq)} AND state = 'healthy'
                 AND from_at < to_timestamp(%(end)s)
                 AND (to_at IS NULL OR to_at > to_timestamp(%(start)s))) AS healthy,
              LATERAL (VALUES (begin_s, 1), (end_s, -1)) AS edges (edge_s, sign)
         WHERE begin_s < end_s AND edge_s < %(end)s
         GROUP BY 1, 2 ORDER BY 1, 2
         """,
-        {"book": cluster, "start": start_s, "end": end_s},
+        {"book": cluster, "start": start_s, "end": end_s, "seq": seq},
     )
     return rows.fetchall()
 
 
-def share_versions(reader: Reader, until_s: int) -> dict[str, list[tuple[int, int]]]:
+def share_versions(
+    reader: Reader, until_s: int, *, org_seq: int | None = None
+) -> dict[str, list[tuple[int, int]]]:
     """Return account -> (from when, share) of every share that was in force up to an instant, ascending."""
     rows = driver(reader).execute(
         "SELECT DISTINCT ON (account, from_at) account, extract(epoch FROM from_at)::bigint, share"
-        " FROM ledger.shares WHERE from_at <= to_timestamp(%s) ORDER BY account, from_at, set_seq DESC",
-        (until_s,),
+        " FROM ledger.shares WHERE from_at <= to_timestamp(%s) AND (%s::bigint IS NULL OR set_seq <= %s)"
+        " ORDER BY account, from_at, set_seq DESC",
+        (until_s, org_seq, org_seq),
     )
     found: dict[str, list[tuple[int, int]]] = {}
     for account, from_s, share in rows:
@@ -119,20 +133,34 @@ def share_versions(reader: Reader, until_s: int) -> dict[str, list[tuple[int, in
     return found
 
 
-def created(reader: Reader) -> dict[str, int]:
+def created(reader: Reader, *, org_seq: int | None = None) -> dict[str, int]:
     """Return account -> the instant from which on it exists, as its creation says."""
     rows = driver(reader).execute(
         "SELECT a.path, extract(epoch FROM j.effective_at)::bigint FROM ledger.accounts AS a"
         " JOIN ledger.journal AS j ON j.book = '~org' AND j.seq = a.created_seq"
+        " WHERE %s::bigint IS NULL OR a.created_seq <= %s",
+        (org_seq, org_seq),
     )
     return dict(rows.fetchall())
 
 
-def first_use(reader: Reader, clusters: Iterable[str], accounts: Iterable[str]) -> dict[str, int]:
+def first_use(
+    reader: Reader,
+    clusters: Iterable[str],
+    accounts: Iterable[str],
+    *,
+    vector: Mapping[str, int] | None = None,
+) -> dict[str, int]:
     """Return account -> when it first ran anything on one of the clusters; accounts that never did are absent."""
-    rows = driver(reader).execute(
-        "SELECT account, extract(epoch FROM min(from_at))::bigint FROM ledger.segments"
-        " WHERE book = ANY(%s) AND until_seq IS NULL AND account = ANY(%s) GROUP BY account",
-        (sorted(clusters), sorted(accounts)),
-    )
-    return dict(rows.fetchall())
+    found: dict[str, int] = {}
+    names = sorted(accounts)
+    for cluster in sorted(clusters):
+        seq = None if vector is None else vector.get(cluster, 0)
+        rows = driver(reader).execute(
+            "SELECT account, extract(epoch FROM min(from_at))::bigint FROM ledger.segments AS s"
+            f" WHERE book = %(book)s AND {said('s', seq)} AND account = ANY(%(accounts)s) GROUP BY account",
+            {"book": cluster, "accounts": names, "seq": seq},
+        )
+        for account, first_s in rows:
+            found[account] = min(first_s, found.get(account, first_s))
+    return found

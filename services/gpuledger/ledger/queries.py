@@ -189,9 +189,12 @@ def dead_letter_count(reader: Reader) -> int:
     return int(row[0]) if row else 0
 
 
-def account_paths(reader: Reader | Writer) -> list[str]:
-    """Return the path of every account, sorted."""
-    rows = driver(reader).execute("SELECT path FROM ledger.accounts ORDER BY path")
+def account_paths(reader: Reader | Writer, org_seq: int | None = None) -> list[str]:
+    """Return the path of every account, sorted, as of a row of ``~org``; now unless given."""
+    rows = driver(reader).execute(
+        "SELECT path FROM ledger.accounts WHERE %s::bigint IS NULL OR created_seq <= %s ORDER BY path",
+        (org_seq, org_seq),
+    )
     return [path for (path,) in rows]
 
 
@@ -203,12 +206,12 @@ def booked_accounts(reader: Reader | Writer) -> set[str]:
     return {account for (account,) in rows}
 
 
-def shares_at(reader: Reader | Writer, at: dt.datetime) -> dict[str, int]:
-    """Return the explicit shares in force at an instant; accounts without one are absent."""
+def shares_at(reader: Reader | Writer, at: dt.datetime, org_seq: int | None = None) -> dict[str, int]:
+    """Return the explicit shares in force at an instant, as of a row of ``~org``; accounts without one are absent."""
     rows = driver(reader).execute(
         "SELECT DISTINCT ON (account) account, share FROM ledger.shares WHERE from_at <= %s"
-        " ORDER BY account, from_at DESC, set_seq DESC",
-        (at,),
+        " AND (%s::bigint IS NULL OR set_seq <= %s) ORDER BY account, from_at DESC, set_seq DESC",
+        (at, org_seq, org_seq),
     )
     return dict(rows.fetchall())
 
@@ -368,9 +371,9 @@ def mappings(connection: Reader | Writer) -> dict[str, Rules]:
     return {book: rules(applied, book) for book, applied in policies_applied(connection).items()}
 
 
-def mapping(connection: Reader | Writer, book: str) -> Rules:
-    """Return the mapping that a book reads its workloads by."""
-    applied = policies_applied(connection, book).get(book)
+def mapping(connection: Reader | Writer, book: str, seq: int | None = None) -> Rules:
+    """Return the mapping that a book reads its workloads by, as of one of its rows; now unless given."""
+    applied = policies_applied(connection, book, None if seq is None else {book: seq}).get(book)
     return rules(applied, book) if applied else AS_GIVEN
 
 

@@ -1,6 +1,7 @@
 """A cluster at one instant, as the policy needs it: healthy GPUs, what is set aside, runs, queue.
 
-Everything comes from segments, waits and hosts - from the ledger, never from samples.
+Everything comes from segments, waits and hosts - from the ledger, never from samples. Each read can be repeated as
+of a row of the cluster's book (``seq``): it says then what it said when that row was the newest.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,7 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.workload import Checkpointed, Submitted
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.ledger import queries, store
+from gpuledger.ledger.as_of import said
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import Understood
@@ -61,70 +63,71 @@ class Pending(NamedTuple):
     eligible_s: int
 
 
-def open_holds(reader: Reader, cluster: str, at_s: int) -> dict[str, int]:
+def open_holds(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> dict[str, int]:
     """Return account -> GPU-time that is set aside at the instant and not drained yet, physical."""
     rows = driver(reader).execute(
-        """
+        f"""
         SELECT coalesce(s.account, h.account),
                sum(coalesce(s.gpus_milli, h.gpus_milli) * (extract(epoch FROM h.to_at)::bigint
                    - greatest(extract(epoch FROM h.from_at)::bigint, CASE WHEN h.run IS NULL THEN 0 ELSE %(at)s END))
                )::bigint
         FROM ledger.holds AS h
         LEFT JOIN ledger.segments AS s
-            ON s.book = h.book AND s.workload = h.workload AND s.run = h.run AND s.until_seq IS NULL AND s.to_at IS NULL
-        WHERE h.book = %(book)s AND h.until_seq IS NULL
+            ON s.book = h.book AND s.workload = h.workload AND s.run = h.run AND {said("s", seq)}
+               AND s.to_at IS NULL
+        WHERE h.book = %(book)s AND {said("h", seq)}
           AND CASE WHEN h.run IS NULL THEN h.expires_at IS NULL OR h.expires_at > to_timestamp(%(at)s)
                    ELSE h.to_at > to_timestamp(%(at)s) AND s.class = 'allocated' END
         GROUP BY 1 ORDER BY 1
         """,
-        {"book": cluster, "at": at_s},
+        {"book": cluster, "at": at_s, "seq": seq},
     )
     return dict(rows.fetchall())
 
 
-def healthy_milli(reader: Reader, cluster: str, at_s: int) -> int:
+def healthy_milli(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> int:
     """Return the healthy milli-GPU of a cluster at an instant."""
     row = (
         driver(reader)
         .execute(
-            "SELECT coalesce(sum(gpus), 0)::bigint FROM ledger.hosts"
-            " WHERE book = %(book)s AND until_seq IS NULL AND state = 'healthy'"
+            "SELECT coalesce(sum(gpus), 0)::bigint FROM ledger.hosts AS h"
+            f" WHERE book = %(book)s AND {said('h', seq)} AND state = 'healthy'"
             " AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))",
-            {"book": cluster, "at": at_s},
+            {"book": cluster, "at": at_s, "seq": seq},
         )
         .fetchone()
     )
     return row[0] * GPU_MILLI if row else 0
 
 
-def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
+def running(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> list[Running]:
     """Return the runs that occupy GPUs at the instant, with what their workloads asked for."""
     rows = (
         driver(reader)
         .execute(
-            """
+            f"""
         SELECT workload, run, account, class, gpus_milli, hosts,
                -- A run is as old as its first segment: a resize or a change of class does not begin it anew.
                (SELECT extract(epoch FROM min(f.from_at))::bigint FROM ledger.segments AS f
-                WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run AND f.until_seq IS NULL),
+                WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run AND {said("f", seq)}),
                -- Protection is the window that begins with the run; others are slices beyond it.
                (SELECT extract(epoch FROM h.to_at)::bigint FROM ledger.holds AS h
-                WHERE h.book = s.book AND h.workload = s.workload AND h.run = s.run AND h.until_seq IS NULL
+                WHERE h.book = s.book AND h.workload = s.workload AND h.run = s.run AND {said("h", seq)}
                   AND h.from_at = (SELECT min(f.from_at) FROM ledger.segments AS f
                                    WHERE f.book = s.book AND f.workload = s.workload AND f.run = s.run
-                                     AND f.until_seq IS NULL))
+                                     AND {said("f", seq)}))
         FROM ledger.segments AS s
-        WHERE book = %(book)s AND until_seq IS NULL
+        WHERE book = %(book)s AND {said("s", seq)}
           AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
         ORDER BY workload, run
         """,
-            {"book": cluster, "at": at_s},
+            {"book": cluster, "at": at_s, "seq": seq},
         )
         .fetchall()
     )
     workloads = sorted({row[0] for row in rows})
-    known = list(store.facts_of(reader, cluster, workloads))
-    asked = _understood(reader, cluster, known) if known else {}
+    known = list(store.facts_of(reader, cluster, workloads, seq=seq))
+    asked = _understood(reader, cluster, known, seq) if known else {}
     saved = _checkpoints(known, at_s)
     found = []
     for workload, run, account, klass, gpus_milli, hosts, started_s, protected_until_s in rows:
@@ -147,16 +150,16 @@ def running(reader: Reader, cluster: str, at_s: int) -> list[Running]:
     return found
 
 
-def hosts(reader: Reader, cluster: str, at_s: int) -> list[Host]:
+def hosts(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> list[Host]:
     """Return the hosts that run something at the instant, sorted by name."""
     rows = driver(reader).execute(
-        """
-        SELECT host, gpus, gpu_model, state = 'draining' FROM ledger.hosts
-        WHERE book = %(book)s AND until_seq IS NULL AND state IN ('healthy', 'draining')
+        f"""
+        SELECT host, gpus, gpu_model, state = 'draining' FROM ledger.hosts AS h
+        WHERE book = %(book)s AND {said("h", seq)} AND state IN ('healthy', 'draining')
           AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
         ORDER BY host
         """,
-        {"book": cluster, "at": at_s},
+        {"book": cluster, "at": at_s, "seq": seq},
     )
     return [Host(*row) for row in rows]
 
@@ -169,9 +172,9 @@ def minimum_runtimes(reader: Reader | Writer, cluster: str, workloads: Sequence[
 
 
 def _understood(
-    reader: Reader | Writer, cluster: str, facts: Iterable[tuple[str, Known]]
+    reader: Reader | Writer, cluster: str, facts: Iterable[tuple[str, Known]], seq: int | None = None
 ) -> dict[str, Understood]:
-    rules = queries.mapping(reader, cluster)
+    rules = queries.mapping(reader, cluster, seq)
     submitted: dict[str, list[Known]] = {}
     for name, known in facts:
         if isinstance(known.data, Submitted):
@@ -193,18 +196,18 @@ def _checkpoints(facts: Iterable[tuple[str, Known]], at_s: int) -> dict[tuple[st
     return saved
 
 
-def pending(reader: Reader, cluster: str, at_s: int) -> list[Pending]:
+def pending(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> list[Pending]:
     """Return the workloads that are eligible and wait at the instant."""
     rows = driver(reader).execute(
-        """
+        f"""
         SELECT DISTINCT ON (workload) workload, account, gpus_milli, gpu_model, minimum_runtime_s, priority,
                extract(epoch FROM submitted_at)::bigint, extract(epoch FROM from_at)::bigint
-        FROM ledger.waits
-        WHERE book = %(book)s AND until_seq IS NULL
+        FROM ledger.waits AS w
+        WHERE book = %(book)s AND {said("w", seq)}
           AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
         ORDER BY workload, from_at DESC
         """,
-        {"book": cluster, "at": at_s},
+        {"book": cluster, "at": at_s, "seq": seq},
     )
     return [Pending(*row) for row in rows]
 

@@ -84,14 +84,16 @@ def known_identities(
     return {(event_id, source, bytes(digest)) for event_id, source, digest in rows}
 
 
-def facts_of(connection: Reader | Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[str, Known]]:
-    """Yield every journalled fact of the workloads, in sequence."""
+def facts_of(
+    connection: Reader | Writer, book: str, workloads: Sequence[str], *, seq: int | None = None
+) -> Iterator[tuple[str, Known]]:
+    """Yield every journalled fact of the workloads, in sequence, up to a row of the book where one is given."""
     if not workloads:
         return
     rows = driver(connection).execute(
         "SELECT workload, type, body::text, effective_at, source, digest FROM ledger.journal"
-        " WHERE book = %s AND workload = ANY(%s) ORDER BY seq",
-        (book, Texts(workloads)),
+        " WHERE book = %s AND workload = ANY(%s) AND (%s::bigint IS NULL OR seq <= %s) ORDER BY seq",
+        (book, Texts(workloads), seq, seq),
     )
     for name, type_, body, effective_at, source, digest in rows:
         yield name, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest))

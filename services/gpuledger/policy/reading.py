@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.accounts import lineage, own_path, parent, share_unless_set
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import NotFound, Refused
-from gpuledger.ledger import queries, state
-from gpuledger.ledger.cycles import latest_cycle
+from gpuledger.ledger import cycles, queries, state
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.ledger.periods import members
 from gpuledger.policy.history import NOTHING, Past, read_past
@@ -18,29 +18,46 @@ from gpuledger.policy.published import reservations_of
 from gpuledger.policy.state import AccountState, ClusterState, PendingWorkload, PolicyConfig, RunningRun
 
 
-def read_state(reader: Reader, cluster: str, at_s: int, config: PolicyConfig) -> ClusterState:
+def read_state(
+    reader: Reader,
+    cluster: str,
+    at_s: int,
+    config: PolicyConfig,
+    *,
+    vector: Mapping[str, int] | None = None,
+) -> ClusterState:
     """Return the cluster as the ledger knows it at an instant.
+
+    Args:
+        reader: A snapshot.
+        cluster: The cluster.
+        at_s: The instant.
+        config: How far it looks back, and the cap.
+        vector: Book -> sequence that is read up to, for a cycle of the past: whatever was booked later is not known.
+            All there is unless given.
 
     Raises:
         NotFound: When the cluster has no book.
         Refused: When nothing says how many GPUs it has.
     """
-    if cluster not in queries.clusters(reader):
+    known = queries.clusters(reader) if vector is None else sorted(vector.keys() - {ORG_BOOK})
+    seq = None if vector is None else vector.get(cluster, 0)
+    if cluster not in known:
         raise NotFound(
             f"cluster {cluster!r} is not known",
-            hint=f"known clusters: {', '.join(queries.clusters(reader)) or 'none yet; import something first'}",
+            hint=f"known clusters: {', '.join(known) or 'none yet; import something first'}",
         )
-    healthy_milli = state.healthy_milli(reader, cluster, at_s)
+    healthy_milli = state.healthy_milli(reader, cluster, at_s, seq=seq)
     if healthy_milli == 0:
         raise Refused(
             f"cluster {cluster!r} has no healthy GPUs at {instant(at_s):%Y-%m-%dT%H:%M:%SZ}",
             hint="say what was installed then: gpuledger inventory apply FILE --from DAY, or gpuledger budget apply"
             " FILE --from DAY with its GPUs under `clusters:`",
         )
-    running = state.running(reader, cluster, at_s)
+    running = state.running(reader, cluster, at_s, seq=seq)
     hosts = tuple(
         HostState(host=h.host, gpus_milli=h.gpus * GPU_MILLI, gpu_model=h.gpu_model, draining=h.draining)
-        for h in state.hosts(reader, cluster, at_s)
+        for h in state.hosts(reader, cluster, at_s, seq=seq)
     )
     spelling = {host.gpu_model.casefold(): host.gpu_model for host in hosts}
     pending = tuple(
@@ -54,20 +71,21 @@ def read_state(reader: Reader, cluster: str, at_s: int, config: PolicyConfig) ->
             minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
             gpu_model=p.gpu_model and spelling.get(p.gpu_model.casefold(), p.gpu_model),
         )
-        for p in state.pending(reader, cluster, at_s)
+        for p in state.pending(reader, cluster, at_s, seq=seq)
     )
     sizes = {host.host: host.gpus_milli for host in hosts}
-    past = read_past(reader, cluster, at_s, config)
+    past = read_past(reader, cluster, at_s, config, vector=vector)
+    before = cycles.latest(reader, cluster, at_s=at_s, seq=seq)
     return ClusterState(
         cluster=cluster,
         at_s=at_s,
         healthy_milli=healthy_milli,
         capacity_window_gpu_ms=past.capacity_gpu_ms,
-        accounts=_accounts(reader, cluster, at_s, past, running, _placeable(pending, hosts)),
+        accounts=_accounts(reader, cluster, at_s, past, running, _placeable(pending, hosts), vector=vector),
         running=tuple(_running(run, config, sizes) for run in running),
         pending=pending,
         hosts=hosts,
-        reservations=reservations_of(latest_cycle(reader, cluster, at_s=at_s) or {}),
+        reservations=() if before is None else reservations_of(before.issued.record),
     )
 
 
@@ -78,10 +96,14 @@ def _accounts(
     past: Past,
     running: list[state.Running],
     pending: Iterable[PendingWorkload],
+    *,
+    vector: Mapping[str, int] | None,
 ) -> tuple[AccountState, ...]:
-    paths = members(cluster, queries.account_paths(reader), queries.clusters(reader))
-    held = state.open_holds(reader, cluster, at_s)
-    shares = queries.shares_at(reader, instant(at_s))
+    known = queries.clusters(reader) if vector is None else sorted(vector.keys() - {ORG_BOOK})
+    seq, org_seq = (None, None) if vector is None else (vector.get(cluster, 0), vector.get(ORG_BOOK, 0))
+    paths = members(cluster, queries.account_paths(reader, org_seq), known)
+    held = state.open_holds(reader, cluster, at_s, seq=seq)
+    shares = queries.shares_at(reader, instant(at_s), org_seq)
     demand: dict[str, int] = {}
     for run in running:
         demand[run.account] = demand.get(run.account, 0) + (run.gpus_milli if run.klass == "allocated" else 0)

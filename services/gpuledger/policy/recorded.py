@@ -1,9 +1,10 @@
-"""What the policy decided: the recorded decision of one workload, read back."""
+"""What the policy decided, read back: from what is kept of a cycle, else by computing it again."""
 
 from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader
-from gpuledger.ledger import cycles
+from gpuledger.ledger import cycle_decisions, cycles
+from gpuledger.policy.replaying import recompute
 
 
 class Recorded(NamedTuple):
@@ -23,16 +24,34 @@ class Recorded(NamedTuple):
 def decision_of(reader: Reader, cluster: str, workload: str, at_s: int | None = None) -> Recorded | None:
     """Return what the newest cycle decided for a workload; None when it decided nothing for it, or there was none.
 
+    Of several decisions - a preemption for each run that leaves - the first is returned. Decisions that are kept no
+    longer are made again, which takes as long as a cycle; all others are read in a few milliseconds.
+
     Args:
         reader: The ledger.
         cluster: The cluster.
         workload: The workload.
         at_s: Look only at cycles that decided for this instant or an earlier one.
+
+    Raises:
+        Refused: When the state of a cycle cannot be read any more.
     """
-    found = cycles.latest(reader, cluster, at_s=at_s)
-    if found is None:
+    named = cycles.named(reader, cluster, at_s)
+    if named is None:
         return None
-    for decision in found.issued.record["decisions"]:
-        if decision["workload"] == workload:
-            return Recorded(found.issued.cycle, found.at_s, decision)
-    return None
+    found = cycle_decisions.of_workload(reader, cluster, named.seq, workload)
+    if found is None:
+        recorded = cycles.find(reader, named.cycle)
+        assert recorded is not None  # noqa: S101 - its name was read from it
+        found = [one for one in _every(reader, cluster, recorded) if one["workload"] == workload]
+    return Recorded(named.cycle, named.at_s, found[0]) if found else None
+
+
+def whole(reader: Reader, cluster: str, recorded: cycles.Recorded) -> dict[str, Any]:
+    """Return a recorded cycle under the published keys with every decision, those to wait too."""
+    return {**recorded.issued.record, "decisions": _every(reader, cluster, recorded)}
+
+
+def _every(reader: Reader, cluster: str, recorded: cycles.Recorded) -> list[dict[str, Any]]:
+    kept = cycles.decisions_of(reader, cluster, recorded)
+    return list(recompute(reader, recorded).published["decisions"] if kept is None else kept)

@@ -1,8 +1,11 @@
 """The record of a cycle: journalled and queued in the outbox in one transaction, before it is published.
 
-It names the book sequences, the configuration and the input that it was computed from.
+It names the book sequences, the configuration and the input that it was computed from, so that a replay computes the
+same. Decisions to wait are many and say the same again and again: the record holds their digest, and they lie beside
+it for a while.
 """
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +18,14 @@ from gpuledger.events.budget import AllocationIssued
 from gpuledger.events.envelope import make
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
-from gpuledger.ledger import outbox
+from gpuledger.ledger import cycle_decisions, cycles, outbox, store
 from gpuledger.ledger.append import append
 from gpuledger.policy.cycle import Cycle
+from gpuledger.policy.decisions import Action
+from gpuledger.policy.publication import SOURCE, messages
 from gpuledger.policy.published import as_json
 from gpuledger.policy.state import ClusterState, PolicyConfig
 from gpuledger.streams.topics import ALLOCATIONS
-
-SOURCE = "gpuledger/policy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +34,12 @@ class Decided:
 
     Args:
         at_s: The instant that it decides for.
-        sequences: Vector book -> sequence that the state was read under.
-        config_version: Digest of the policy configuration.
-        input_digest: SHA-256 of state, configuration and sequences, as hexadecimal digits.
-        published: The cycle under its published keys.
+        issued: What is journalled of it.
+        published: The whole cycle under its published keys.
     """
 
     at_s: int
-    sequences: Mapping[str, int]
-    config_version: str
-    input_digest: str
+    issued: AllocationIssued
     published: dict[str, Any]
 
     @classmethod
@@ -48,37 +47,57 @@ class Decided:
         cls, state: ClusterState, config: PolicyConfig, sequences: Mapping[str, int], cycle: Cycle
     ) -> "Decided":
         """Name a computed cycle by its input: equal inputs have equal names, on any machine."""
-        digest = hashlib.sha256(msgspec.json.encode((state, config, sequences), order="sorted")).hexdigest()
+        digest = _digest((state, config, sequences))
         cycle_id = f"{state.cluster}@{instant(state.at_s):%Y-%m-%dT%H:%M:%SZ}#{digest[:12]}"
-        return cls(
-            at_s=state.at_s,
-            sequences=sequences,
+        published: dict[str, Any] = dict(as_json(cycle, cycle_id=cycle_id))
+        orders = [decision for decision in published["decisions"] if decision["action"] != Action.WAIT]
+        issued = AllocationIssued(
+            cluster=state.cluster,
+            cycle=cycle_id,
+            sequences=dict(sequences),
             config_version=config.version,
+            config=dataclasses.asdict(config),
             input_digest=digest,
-            published=dict(as_json(cycle, cycle_id=cycle_id)),
+            decisions_digest=_digest(published["decisions"]),
+            waiting=len(published["decisions"]) - len(orders),
+            record={**published, "decisions": orders},
         )
+        return cls(at_s=state.at_s, issued=issued, published=published)
 
 
-def record(writer: Writer, decided: Decided, *, clock: Clock, calendar: Calendar) -> bool:
-    """Journal a cycle and queue it for publication; return whether it was new.
+def record(
+    writer: Writer,
+    decided: Decided,
+    *,
+    clock: Clock,
+    calendar: Calendar,
+    kept_s: int = cycle_decisions.KEPT_S,
+) -> cycles.Recorded | None:
+    """Journal a cycle and queue it for publication, unless one was recorded for its instant: return that one then.
+
+    Whoever else would record one for the same instant waits for the book's lock, and finds this one.
 
     Args:
         writer: A transaction of its own; the caller commits it.
         decided: The cycle.
         clock: Stamps the row.
         calendar: The organisation's days.
+        kept_s: How long decisions are kept.
     """
-    cluster, cycle_id = decided.published["cluster"], decided.published["cycle"]
-    issued = AllocationIssued(
-        cluster=cluster,
-        cycle=cycle_id,
-        sequences=dict(decided.sequences),
-        config_version=decided.config_version,
-        input_digest=decided.input_digest,
-        record=decided.published,
-    )
-    event, value = make(id=f"cycle/{cycle_id}", source=SOURCE, at_s=decided.at_s, data=issued)
-    appended = append(writer, cluster, [event], clock=clock, calendar=calendar)
-    if appended.accepted:
-        outbox.enqueue(writer, ALLOCATIONS, cluster, value)
-    return bool(appended.accepted)
+    issued = decided.issued
+    store.lock_book(writer, issued.cluster)
+    if (before := cycles.of_instant(writer, issued.cluster, decided.at_s)) is not None:
+        return before
+    event, _ = make(id=f"cycle/{issued.cycle}", source=SOURCE, at_s=decided.at_s, data=issued)
+    append(writer, issued.cluster, [event], clock=clock, calendar=calendar)
+    seq = store.sequence_of(writer, issued.cluster, event.digest)  # a settlement may have followed it
+    for value in messages(issued, decided.at_s):
+        outbox.enqueue(writer, ALLOCATIONS, issued.cluster, value)
+    decisions = decided.published["decisions"]
+    cycle_decisions.keep(writer, issued.cluster, seq, decided.at_s, decisions)
+    cycle_decisions.forget(writer, issued.cluster, decided.at_s - kept_s, seq)
+    return None
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()

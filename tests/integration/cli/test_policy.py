@@ -44,12 +44,23 @@ def test_a_cycle_is_recorded_and_published(alex: Ledger) -> None:
     assert all(row.keys() >= ALLOCATION_KEYS for row in document["allocations"])
     assert all(d.keys() >= {"workload", "action", "reason", "numbers"} for d in document["decisions"])
     ((body,),) = alex.rows("SELECT body FROM ledger.journal WHERE type = 'allocation.issued'")
-    assert body["record"] == document
+    orders = [decision for decision in document["decisions"] if decision["action"] != "wait"]
+    assert body["record"] == {**document, "decisions": orders}
+    assert body.get("waiting", 0) == len(document["decisions"]) - len(orders)
     (published,) = allocations(alex)
     assert published["type"] == "org.gpuledger.allocation.issued.v1"
-    assert published["data"]["record"] == document
+    assert published["data"]["record"] == body["record"]
     assert alex.rows("SELECT count(*) FROM ledger.outbox WHERE published_at IS NULL") == [(0,)]
     alex.checked_digest()
+
+
+def test_a_replay_is_the_record_whatever_came_after(alex: Ledger) -> None:
+    document = alex.done("cycle", "--cluster", "alex", "--at", NOON)
+    alex.done("import", "clustercockpit", ALEX, "--cluster", "other")
+    replayed = alex.done("replay", document["cycle"])
+    assert (replayed["ok"], replayed["cycle"], replayed["difference"]) == (True, document["cycle"], None)
+    assert alex("replay", document["cycle"]).out == f"{document['cycle']}: the same, byte for byte\n"
+    assert alex("replay", "alex@nowhere").status == 4
 
 
 def test_the_same_state_gives_the_same_decision(alex: Ledger) -> None:

@@ -2,8 +2,9 @@
 
 from tests.integration.policy.worlds import NOON, World
 
-from gpuledger.database.engine import reading
-from gpuledger.policy.recorded import decision_of
+from gpuledger.database.engine import reading, writing
+from gpuledger.ledger import cycle_decisions, cycles
+from gpuledger.policy.recorded import decision_of, whole
 
 
 def test_the_decision_of_a_workload_is_that_of_the_newest_cycle_up_to_an_instant(world: World) -> None:
@@ -27,3 +28,15 @@ def test_a_workload_that_no_cycle_knew_has_no_decision(world: World) -> None:
     world.cycle()
     with reading(world.engine) as reader:
         assert decision_of(reader, "c", "nobody") is None
+
+
+def test_decisions_that_are_kept_no_longer_are_made_again(world: World) -> None:
+    record = world.cycle()
+    with writing(world.engine) as writer:
+        cycle_decisions.forget(writer, "c", NOON + 1, 0)
+    with reading(world.engine) as reader:
+        (own,) = (d for d in record["decisions"] if d["workload"] == "w-b8")
+        assert decision_of(reader, "c", "w-b8") == (record["cycle"], NOON, own)
+        found = cycles.latest(reader, "c")
+        assert found is not None
+        assert whole(reader, "c", found) == record

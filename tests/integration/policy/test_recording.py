@@ -1,14 +1,17 @@
 """The record of a cycle: journalled, queued, published, read back."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
-from tests.integration.policy.worlds import CLOCK, World
+import sqlalchemy as sa
+from tests.integration.policy.worlds import CLOCK, HOUR, NOON, World, submitted
 
-from gpuledger.database.engine import reading
+from gpuledger.database.engine import reading, writing
 from gpuledger.events.envelope import decode
 from gpuledger.ingest.relay import relay
-from gpuledger.ledger import audit, cycles
+from gpuledger.ledger import audit, cycles, outbox
+from gpuledger.policy.replaying import replay
 from gpuledger.streams.files import FileBroker
 from gpuledger.streams.topics import ALLOCATIONS
 
@@ -24,4 +27,36 @@ def test_a_cycle_is_journalled_published_and_read_back(world: World, tmp_path: P
     subscriber = broker.subscriber(ALLOCATIONS)
     subscriber.assign({0: 0})
     (published,) = subscriber.poll(10, 1.0)
-    assert msgspec.to_builtins(decode(published.value).data)["record"] == record
+    orders = [decision for decision in record["decisions"] if decision["action"] != "wait"]
+    assert len(orders) == 1
+    assert msgspec.to_builtins(decode(published.value).data)["record"] == {**record, "decisions": orders}
+
+
+def test_of_one_instant_one_cycle_is_recorded_and_whoever_comes_later_is_told_that_one(world: World) -> None:
+    first = world.cycle()
+    world.intake.take([submitted("w-late", "c/b", NOON - 60, 1)])
+    assert world.cycle() == first
+    with reading(world.engine) as reader:
+        assert (
+            reader.scalar(sa.text("SELECT count(*) FROM ledger.journal WHERE type = 'allocation.issued'"))
+            == 1
+        )
+
+
+def test_two_at_once_record_one(world: World) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: world.cycle(), range(4)))
+    assert all(record == found[0] for record in found)
+    with writing(world.engine) as writer:
+        assert len(outbox.waiting(writer, 10)) == 1
+
+
+def test_the_journal_holds_orders_and_a_digest_of_all_decisions(world: World) -> None:
+    record = world.cycle()
+    with reading(world.engine) as reader:
+        found = cycles.latest(reader, "c")
+        assert found is not None
+        assert [d["action"] for d in found.issued.record["decisions"]] == ["start"]
+        assert found.issued.waiting == len(record["decisions"]) - 1 == 2
+        assert replay(reader, record["cycle"]).decisions_digest == found.issued.decisions_digest
+        assert found.issued.config["window_s"] == 7 * 24 * HOUR

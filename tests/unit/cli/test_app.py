@@ -53,6 +53,7 @@ COMMANDS = (
     "tick",
     "cycle",
     "why",
+    "replay",
     "fairshare",
     "rollup",
     "rebuild",

@@ -1,0 +1,3 @@
+DROP TABLE ledger.policy_status;
+DROP TABLE ledger.cycle_decisions;
+DROP INDEX ledger.ix_journal_cycle;

@@ -1,0 +1,108 @@
+"""How the policy's service is: the newest cycle of each cluster in figures, and who leads."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from psycopg.types.json import Jsonb
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.envelope import ORG_BOOK
+from gpuledger.ledger.copying import driver
+
+APPLICATION = "gpuledger policy"
+"""Sessions that lead, or stand by to, are known to the database by this name and where they run."""
+
+LEADERS = "policy leader of "
+"""What stands before the name of a cluster in the text whose hash is the leader's lock."""
+
+
+class Newest(NamedTuple):
+    """The newest cycle of a cluster.
+
+    Args:
+        cycle: Its id.
+        decided_at: The instant that it decided for.
+        recorded_at: When it was recorded.
+        took_ms: From reading the state to its record.
+    """
+
+    cycle: str
+    decided_at: dt.datetime
+    recorded_at: dt.datetime
+    took_ms: int
+
+
+class Status(NamedTuple):
+    """What is known of the policy's service for a cluster.
+
+    Args:
+        leader: Where the process runs that leads; None when nobody does.
+        newest: The newest cycle; None before the first.
+        cycles: How many were recorded.
+        figures: What the newest cycle counted: ``waiting``, ``owed_gpu_ms``, ``over_service_gpu_ms``, ``orders``.
+    """
+
+    cluster: str
+    leader: str | None
+    newest: Newest | None
+    cycles: int
+    figures: Mapping[str, Any]
+
+
+def write(writer: Writer, book: str, newest: Newest, figures: Mapping[str, Any]) -> None:
+    """Say what the newest cycle of a cluster came to; one of an earlier instant is only counted."""
+    driver(writer).execute(
+        """
+        INSERT INTO ledger.policy_status AS s (book, cycle, decided_at, recorded_at, took_ms, cycles, figures)
+        VALUES (%(book)s, %(cycle)s, %(decided)s, %(recorded)s, %(took)s, 1, %(figures)s)
+        ON CONFLICT (book) DO UPDATE SET cycles = s.cycles + 1
+        """,
+        values := {
+            "book": book,
+            "cycle": newest.cycle,
+            "decided": newest.decided_at,
+            "recorded": newest.recorded_at,
+            "took": newest.took_ms,
+            "figures": Jsonb(dict(figures)),
+        },
+    )
+    driver(writer).execute(
+        "UPDATE ledger.policy_status SET cycle = %(cycle)s, decided_at = %(decided)s, recorded_at = %(recorded)s,"
+        " took_ms = %(took)s, figures = %(figures)s WHERE book = %(book)s AND decided_at <= %(decided)s",
+        values,
+    )
+
+
+def read(reader: Reader) -> list[Status]:
+    """Return how the policy's service is for every cluster, by name."""
+    rows = driver(reader).execute(
+        """
+        SELECT b.book, l.leader, s.cycle, s.decided_at, s.recorded_at, s.took_ms, s.cycles, s.figures
+        FROM ledger.books AS b
+        LEFT JOIN ledger.policy_status AS s ON s.book = b.book
+        LEFT JOIN LATERAL (
+            SELECT coalesce(a.application_name, '') AS leader
+            FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+            WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+              AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+              AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(%(leaders)s || b.book, 0)
+            LIMIT 1) AS l ON true
+        WHERE b.book <> %(org)s ORDER BY b.book
+        """,
+        {"leaders": LEADERS, "org": ORG_BOOK},
+    )
+    found = []
+    for book, leader, cycle, decided_at, recorded_at, took_ms, cycles, figures in rows:
+        newest = None if cycle is None else Newest(cycle, decided_at, recorded_at, took_ms)
+        where = None if leader is None else leader.removeprefix(APPLICATION).strip()
+        found.append(Status(book, where, newest, cycles or 0, figures or {}))
+    return found
+
+
+def lead(connection: Writer, book: str) -> bool:
+    """Take a cluster's lock of leaders for the session, unless another session has it; return whether it is ours."""
+    row = driver(connection).execute(
+        "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (LEADERS + book,)
+    ).fetchone()  # fmt: skip
+    return bool(row and row[0])

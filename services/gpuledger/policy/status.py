@@ -1,0 +1,82 @@
+"""What the newest cycle of each cluster came to, and who leads: for whoever watches.
+
+Written with the record of a cycle, in its transaction; read by the API's metrics and by ``gpuledger policy status``.
+"""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gpuledger.database.engine import Writer
+from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.clock import instant
+from gpuledger.ledger import policy_status
+from gpuledger.policy.decisions import Action
+from gpuledger.policy.recording import Decided
+
+SIZES = ((1, "1"), (8, "2-8"), (64, "9-64"))
+"""Classes of waiting work by whole GPUs: up to how many, and its name."""
+
+LARGEST = "65-"
+
+
+class Figures(NamedTuple):
+    """What a cycle counted.
+
+    Args:
+        waiting: Size class -> workloads that wait.
+        owed_gpu_ms: What accounts with demand have used less than they were entitled to over the window, in all.
+        over_service_gpu_ms: What accounts have used beyond it, in all.
+        orders: Action -> how many workloads are to start, and how many runs are to leave.
+    """
+
+    waiting: Mapping[str, int]
+    owed_gpu_ms: int
+    over_service_gpu_ms: int
+    orders: Mapping[str, int]
+
+
+def figures(published: Mapping[str, Any]) -> Figures:
+    """Count what a published cycle says."""
+    waiting = Counter(dict.fromkeys((*(name for _, name in SIZES), LARGEST), 0))
+    orders = Counter({Action.START.value: 0, Action.PREEMPT.value: 0})
+    for decision in published["decisions"]:
+        if decision["action"] == Action.WAIT:
+            waiting[_size(decision["numbers"].get("gpus_milli", 0))] += 1
+        else:
+            orders[decision["action"]] += 1
+    paths = {row["account"] for row in published["allocations"]}
+    inner = {path.rpartition("/")[0] for path in paths}
+    owed = over = 0
+    for row in published["allocations"]:
+        if row["account"] in inner:
+            continue
+        short = row["entitled_gpu_ms"] - row["used_gpu_ms"]
+        over += max(-short, 0)
+        owed += max(short, 0) if row["demand_gpus"] else 0
+    return Figures(waiting, owed, over, orders)
+
+
+def note(writer: Writer, decided: Decided, *, took_ms: int, now: dt.datetime) -> None:
+    """Say what a cycle came to, in the transaction that records it.
+
+    Args:
+        writer: The transaction.
+        decided: The cycle.
+        took_ms: How long it took, from reading the state on.
+        now: When it is recorded.
+    """
+    policy_status.write(
+        writer,
+        decided.issued.cluster,
+        policy_status.Newest(decided.issued.cycle, instant(decided.at_s), now, took_ms),
+        msgspec.to_builtins(figures(decided.published)._asdict()),
+    )
+
+
+def _size(gpus_milli: int) -> str:
+    gpus = -(-gpus_milli // GPU_MILLI)
+    return next((name for most, name in SIZES if gpus <= most), LARGEST)
