@@ -280,13 +280,9 @@ def require_account(reader: Reader | Writer, account: str) -> None:
         return
     import difflib
 
-    near = difflib.get_close_matches(account, known, n=3)
-    raise NotFound(
-        f"account {account!r} does not exist",
-        hint=f"did you mean {', '.join(near)}?"
-        if near
-        else "gpuledger usage --by account lists the accounts",
-    )
+    near = ", ".join(difflib.get_close_matches(account, known, n=3))
+    hint = f"did you mean {near}?" if near else "gpuledger usage --by account lists the accounts"
+    raise NotFound(f"account {account!r} does not exist", hint=hint)
 
 
 def granted(reader: Reader | Writer) -> dict[tuple[str, str, str, bool], int]:

@@ -59,20 +59,7 @@ def read_state(
         HostState(host=h.host, gpus_milli=h.gpus * GPU_MILLI, gpu_model=h.gpu_model, draining=h.draining)
         for h in state.hosts(reader, cluster, at_s, seq=seq)
     )
-    spelling = {host.gpu_model.casefold(): host.gpu_model for host in hosts}
-    pending = tuple(
-        PendingWorkload(
-            workload=p.workload,
-            account=p.account,
-            gpus_milli=p.gpus_milli,
-            submitted_at_s=p.submitted_s,
-            eligible_at_s=p.eligible_s,
-            priority=p.priority,
-            minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
-            gpu_model=p.gpu_model and spelling.get(p.gpu_model.casefold(), p.gpu_model),
-        )
-        for p in state.pending(reader, cluster, at_s, seq=seq)
-    )
+    pending = _pending(state.pending(reader, cluster, at_s, seq=seq), hosts, config)
     sizes = {host.host: host.gpus_milli for host in hosts}
     past = read_past(reader, cluster, at_s, config, vector=vector)
     before = cycles.latest(reader, cluster, at_s=at_s, seq=seq)
@@ -86,6 +73,25 @@ def read_state(
         pending=pending,
         hosts=hosts,
         reservations=() if before is None else reservations_of(before.issued.record),
+    )
+
+
+def _pending(
+    waiting: Iterable[state.Pending], hosts: Iterable[HostState], config: PolicyConfig
+) -> tuple[PendingWorkload, ...]:
+    spelling = {host.gpu_model.casefold(): host.gpu_model for host in hosts}
+    return tuple(
+        PendingWorkload(
+            workload=p.workload,
+            account=p.account,
+            gpus_milli=p.gpus_milli,
+            submitted_at_s=p.submitted_s,
+            eligible_at_s=p.eligible_s,
+            priority=p.priority,
+            minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
+            gpu_model=p.gpu_model and spelling.get(p.gpu_model.casefold(), p.gpu_model),
+        )
+        for p in waiting
     )
 
 

@@ -13,11 +13,17 @@ from tests.integration.policy.worlds import (
     submitted,
 )
 
+from gpuledger.database.engine import reading
 from gpuledger.events import host, workload
-from gpuledger.events.budget import ShareSet
+from gpuledger.events.budget import PolicyChanged, ShareSet
+from gpuledger.events.mapping import MappingRule
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.ledger import cycles
+from gpuledger.policy.reading import read_state
+from gpuledger.policy.replaying import replay
 from gpuledger.policy.service import issue_cycle
+from gpuledger.policy.state import PolicyConfig
 
 
 def test_use_entitlement_and_demand_come_from_the_ledger(world: World) -> None:
@@ -91,3 +97,25 @@ def test_a_cluster_without_gpus_says_where_to_name_them(world: World) -> None:
     with pytest.raises(Refused, match="no healthy GPUs") as caught:
         issue_cycle(world.engine, "c", at_s=HOUR, clock=CLOCK, calendar=Calendar())
     assert "budget apply" in caught.value.hint
+
+
+def test_a_later_mapping_does_not_change_what_a_cycle_was_told(world: World) -> None:
+    """Of a run whose workload named no minimum runtime, the rule in force then says how long it was protected."""
+    asked = workload.Submitted(cluster="c", workload="w-m", account="c/a", user="-", gpus_milli=1000)
+    world.intake.take([event("w-m/submitted", NOON - 60, asked), started("w-m", NOON - 60, 1, "h1")])
+    cycle = world.cycle()["cycle"]
+    rule = MappingRule(account=("*",), minimum_runtime_s=7200)
+    changed = PolicyChanged(policy="mapping", rules=[rule], by="test", reason="test")
+    world.intake.take([event("mapping", 0, changed)])
+    world.intake.take([submitted("w-late", "c/b", NOON - 60, 1)])
+
+    def protected(vector: dict[str, int] | None) -> list[int]:
+        found = read_state(reader, "c", NOON, PolicyConfig(), vector=vector)
+        return [run.protected_until_s for run in found.running if run.workload == "w-m"]
+
+    with reading(world.engine) as reader:
+        recorded = cycles.find(reader, cycle)
+        assert recorded is not None
+        assert protected(None) == [NOON - 60 + 7200]
+        assert protected(recorded.issued.sequences) == [NOON - 60 + 3600]
+        assert replay(reader, cycle).ok
