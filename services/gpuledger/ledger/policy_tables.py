@@ -4,6 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from gpuledger.database.metadata import METADATA, Instant
+from gpuledger.ledger.tables import journal
 
 Column, Text, BigInteger, Integer = sa.Column, sa.Text, sa.BigInteger, sa.Integer
 
@@ -38,6 +39,15 @@ policy_status = sa.Table(
     Column("figures", JSONB, nullable=False, comment="what the newest cycle counted"),
     schema="ledger",
     comment="what the newest cycle of a cluster came to, for whoever watches",
+)
+
+# Serves "the newest cycle up to an instant".
+sa.Index(
+    "ix_journal_cycle",
+    journal.c.book,
+    journal.c.effective_at,
+    journal.c.seq,
+    postgresql_where=sa.text("type = 'allocation.issued'"),
 )
 
 __all__ = ["cycle_decisions", "policy_status"]

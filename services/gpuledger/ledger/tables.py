@@ -71,14 +71,6 @@ journal = sa.Table(
         sa.text("split_part(workload, '-', 1)"),
         postgresql_where=sa.text("type = 'workload.submitted'"),
     ),
-    # Serves "the newest cycle up to an instant".
-    sa.Index(
-        "ix_journal_cycle",
-        "book",
-        "effective_at",
-        "seq",
-        postgresql_where=sa.text("type = 'allocation.issued'"),
-    ),
     schema="ledger",
     postgresql_partition_by="RANGE (recorded_at)",
 )
