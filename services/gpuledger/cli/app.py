@@ -4,6 +4,7 @@ import typer
 
 from gpuledger.cli import (
     admission,
+    agenda,
     agent,
     budgets,
     closes,
@@ -24,6 +25,7 @@ from gpuledger.cli import (
     periods,
     policy,
     policy_data,
+    quote,
     reconciling,
     reports,
     running,
@@ -67,6 +69,8 @@ app.command("tick")(ticking.tick)
 app.command("cycle")(policy.cycle)
 app.command("why")(why.why)
 app.command("replay")(policy.replay)
+app.command("quote")(quote.quote)
+app.command("calendar")(agenda.calendar)
 app.command("fairshare")(fairshare.fairshare)
 app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)

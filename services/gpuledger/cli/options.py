@@ -77,6 +77,17 @@ def window(from_: str | None, to: str | None, calendar: "Calendar") -> tuple[int
     return start_s, end_s
 
 
+def one_cluster(named: str | None, known: list[str]) -> str:
+    """Return the cluster that is named; where none is, the only one there is.
+
+    Raises:
+        Refused: When there is not exactly one.
+    """
+    if named is None and len(known) != 1:
+        raise Refused("--cluster: name one", hint=f"known clusters: {', '.join(known) or 'none yet'}")
+    return known[0] if named is None else named
+
+
 def recorded_window(
     from_: str | None, to: str | None, calendar: "Calendar"
 ) -> tuple[dt.datetime | None, dt.datetime | None]:

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gpuledger.database.engine import Writer
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
@@ -33,13 +33,13 @@ class Purse:
     """What is left to promise to hard accounts, and those below them, while several ask one after the other.
 
     Args:
-        writer: The transaction that holds the book's lock.
+        writer: The transaction that holds the book's lock; a snapshot where nothing is promised, only asked.
         cluster: The cluster.
         now_s: The present.
         calendar: The organisation's days.
     """
 
-    def __init__(self, writer: Writer, cluster: str, now_s: int, calendar: Calendar) -> None:
+    def __init__(self, writer: Reader | Writer, cluster: str, now_s: int, calendar: Calendar) -> None:
         self._writer, self._cluster, self._now_s, self._calendar = writer, cluster, now_s, calendar
         self._hard = queries.hard_accounts(writer, instant(now_s))
         self._card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)

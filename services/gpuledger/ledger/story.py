@@ -123,7 +123,7 @@ def context(reader: Reader, cluster: str, at_s: int) -> Context | None:
             "SELECT extract(epoch FROM effective_at)::bigint, body->>'cycle', (body->'record'->'allocations')::text,"
             " (body->'record'->'reservations')::text FROM ledger.journal"
             " WHERE book = %s AND workload IS NULL AND type = 'allocation.issued'"
-            " AND effective_at <= to_timestamp(%s) ORDER BY seq DESC LIMIT 1",
+            " AND effective_at <= to_timestamp(%s) ORDER BY effective_at DESC, seq DESC LIMIT 1",
             (cluster, at_s),
         )
         .fetchone()

@@ -11,7 +11,7 @@ from typing import Any
 from gpuledger.database.engine import Reader
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import queries
+from gpuledger.ledger import cycles, queries
 from gpuledger.ledger import story as rows
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle, counterfactuals
@@ -173,16 +173,25 @@ def _preempted_for(
     for run, at_s in stops:
         # The cycle that comes at the very instant knows that the run is gone already.
         for by_s in (at_s, at_s - 1):
-            recorded = decision_of(reader, cluster, workload, by_s)
-            decision = {} if recorded is None else recorded.decision
-            if decision.get("action") == "preempt" and decision.get("run") == run:
-                reasons[run] = decision["reason"]
+            found = cycles.latest(reader, cluster, at_s=by_s)
+            # Orders stay in the record; only decisions to wait are kept for a while.
+            orders = [] if found is None else found.issued.record["decisions"]
+            because = [
+                order["reason"]
+                for order in orders
+                if order["workload"] == workload and order["action"] == "preempt" and order.get("run") == run
+            ]
+            if because:
+                reasons[run] = because[0]
                 break
     return reasons
 
 
 def _decided(reader: Reader, story: Story, config: PolicyConfig) -> Decided | None:
-    recorded = decision_of(reader, story.cluster, story.workload, story.at_s)
+    try:
+        recorded = decision_of(reader, story.cluster, story.workload, story.at_s)
+    except Refused as error:  # decided long ago, under a state that cannot be read any more: the story stands
+        return Decided(cycle="", at_s=story.at_s, action="unknown", reason=f"{error.message}.", numbers={})
     if recorded is None:
         return None
     decision = recorded.decision
@@ -225,7 +234,7 @@ def _dated(
         gone = set(found.runs)
         last_s = max(run.safe_until_s(config.quantum_s) for run in state.running if run.id in gone)
         return Change(found=found, expected_s=max(last_s, state.at_s), certainty=Certainty.ESTIMATE)
-    if found.obstacle is Obstacle.USE and found.account is not None:
+    if found.obstacle is Obstacle.USE and found.account is not None and config.mode == "window":
         start_s = state.at_s - config.window_s
         used = [
             Stretch(*u) for u in rows.window_use(reader, state.cluster, found.account, start_s, state.at_s)

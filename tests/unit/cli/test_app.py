@@ -54,6 +54,8 @@ COMMANDS = (
     "cycle",
     "why",
     "replay",
+    "quote",
+    "calendar",
     "fairshare",
     "rollup",
     "rebuild",

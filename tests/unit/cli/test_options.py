@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from gpuledger.cli.options import moment, recorded, recorded_window, window
+from gpuledger.cli.options import moment, one_cluster, recorded, recorded_window, window
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 
@@ -73,3 +73,10 @@ def test_a_window(from_: str | None, to: str | None, expected: tuple[int | None,
 def test_a_window_does_not_end_before_it_begins() -> None:
     with pytest.raises(Refused, match="--to: '4' lies before --from '5'"):
         window("5", "4", UTC)
+
+
+def test_the_only_cluster_needs_no_name() -> None:
+    assert one_cluster(None, ["alex"]) == "alex"
+    assert one_cluster("philly", ["alex", "philly"]) == "philly"
+    with pytest.raises(Refused, match="name one"):
+        one_cluster(None, ["alex", "philly"])

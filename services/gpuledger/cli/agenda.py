@@ -1,0 +1,35 @@
+"""``gpuledger calendar``: what is to come on a cluster."""
+
+from typing import Annotated
+
+import typer
+
+from gpuledger.cli.options import Cluster, Json, moment_or_now, one_cluster
+from gpuledger.cli.output import print_json
+
+
+def calendar(
+    *,
+    cluster: Cluster = None,
+    at: Annotated[str | None, typer.Option("--at", help="As of this instant; now unless given.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List what is to come, in order of time: ends of protection, reservations, drains, budgets, periods."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.ledger import queries
+    from gpuledger.policy.upcoming import upcoming
+    from gpuledger.policy.words import moment
+
+    config = settings.load()
+    with open_database(config) as engine, reading(engine) as reader:
+        days = queries.calendar(reader, config.calendar)
+        at_s = moment_or_now(at, "--at", days)
+        found = upcoming(reader, one_cluster(cluster, queries.clusters(reader)), at_s=at_s, calendar=days)
+    if as_json:
+        print_json(found.as_json())
+        return
+    print(f"{found.cluster}, as of {moment(found.at_s)}")
+    for entry in found.entries:
+        print(f"{moment(entry.at_s)}  {entry.kind.value:<15}  {entry.certainty.value:<8}  {entry.text}")

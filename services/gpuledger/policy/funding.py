@@ -1,0 +1,154 @@
+"""Whether work can be paid for: the hold that protects it, and all of it up to its end, before it is submitted.
+
+The answer for hard accounts is the one that an admission gives: the same arithmetic, asked without taking anything.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import instant
+from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger import queries
+from gpuledger.ledger.balances import BalanceQuery, balance
+from gpuledger.ledger.purse import Need, Purse
+from gpuledger.ledger.rates import UNWEIGHTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cover:
+    """Whether a stretch of time of some GPUs can be paid for.
+
+    Args:
+        gpu_ms: What it takes, in weighted units.
+        fits: Whether that is there.
+        reason: One sentence, with the account that binds.
+    """
+
+    gpu_ms: int
+    fits: bool
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it under its published keys."""
+        return {
+            "gpu_ms": self.gpu_ms,
+            "gpu_hours": str(gpu_hours(self.gpu_ms)),
+            "fits": self.fits,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Funding:
+    """What of some work can be paid for.
+
+    Args:
+        is_hard: Whether the account, or one above it, is hard: then a hold that does not fit is refused.
+        hold: The hold of its minimum runtime.
+        whole: All of it, where its runtime was told.
+    """
+
+    is_hard: bool
+    hold: Cover
+    whole: Cover | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it under its published keys."""
+        return {
+            "hard": self.is_hard,
+            "hold": self.hold.as_json(),
+            "whole": None if self.whole is None else self.whole.as_json(),
+        }
+
+
+class Work(NamedTuple):
+    """Work that somebody thinks of.
+
+    Args:
+        starts_s: When it would start.
+        runtime_s: How long it would run in all; None where nobody said.
+    """
+
+    account: str
+    gpus_milli: int
+    gpu_model: str | None
+    starts_s: int
+    minimum_runtime_s: int
+    runtime_s: int | None = None
+
+
+def funding(reader: Reader, cluster: str, work: Work, now_s: int, calendar: Calendar) -> Funding:
+    """Say what of some work its account can pay for, with what is set aside already taken off.
+
+    Args:
+        reader: A snapshot.
+        cluster: The cluster.
+        work: The work.
+        now_s: The present.
+        calendar: The organisation's days.
+    """
+    hard = queries.hard_accounts(reader, instant(now_s)) & set(lineage(work.account))
+
+    def cover(for_s: int) -> Cover:
+        span = (work.starts_s, work.starts_s + for_s)
+        need = Need(work.account, work.gpus_milli, work.gpu_model, span)
+        return (
+            _of_hard(reader, cluster, need, now_s, calendar)
+            if hard
+            else _of_soft(reader, cluster, need, now_s, calendar)
+        )
+
+    return Funding(
+        is_hard=bool(hard),
+        hold=cover(work.minimum_runtime_s),
+        whole=None if work.runtime_s is None else cover(work.runtime_s),
+    )
+
+
+def _of_hard(reader: Reader, cluster: str, need: Need, now_s: int, calendar: Calendar) -> Cover:
+    amount = sum(part for _, part in _parts(reader, cluster, need, calendar))
+    lacking = Purse(reader, cluster, now_s, calendar).shortfall(need)
+    fits = f"{gpu_hours(amount)} GPU-hours fit into what {need.account} and the limits above it have left"
+    return Cover(gpu_ms=amount, fits=lacking is None, reason=f"{lacking or fits}.")
+
+
+def _of_soft(reader: Reader, cluster: str, need: Need, now_s: int, calendar: Calendar) -> Cover:
+    """Say what is left, and how far it would be overdrawn: a soft account's work goes on either way."""
+    amount, short = 0, []
+    for period, part in _parts(reader, cluster, need, calendar):
+        amount += part
+        query = BalanceQuery(cluster=cluster, period=period)
+        try:
+            found = balance(reader, need.account, query, now_s, calendar)
+        except NotFound:
+            short.append(f"{need.account} was granted nothing for {period}")
+            continue
+        if found.available_gpu_ms < part:
+            whose = (
+                ""
+                if found.binding_account == need.account
+                else f" under the limit of {found.binding_account}"
+            )
+            short.append(
+                f"{need.account} has {gpu_hours(found.available_gpu_ms)} GPU-hours left{whose} in {period}, and"
+                f" {gpu_hours(part)} are needed"
+            )
+    if not short:
+        return Cover(gpu_ms=amount, fits=True, reason=f"{gpu_hours(amount)} GPU-hours are there.")
+    reason = f"{'; '.join(short)}. It is soft: its work is charged on, and comes later in the order."
+    return Cover(gpu_ms=amount, fits=False, reason=reason)
+
+
+def _parts(reader: Reader, cluster: str, need: Need, calendar: Calendar) -> Iterator[tuple[str, int]]:
+    """Yield each period that a need touches, with what it takes there in gpu_ms, weighted and rounded up."""
+    card = queries.rate_cards(reader).get(cluster, UNWEIGHTED)
+    start_s, end_s = need.span
+    for period in calendar.periods_between(start_s, end_s):
+        first_s, last_s = calendar.period_bounds_s(period)
+        weighted = card.weighted(need.gpu_model, need.gpus_milli, max(first_s, start_s), min(last_s, end_s))
+        yield period, -(-weighted // WEIGHT_ONE)

@@ -1,0 +1,127 @@
+"""A quote from the ledger: when work would start that nobody submitted yet, and whether it can be paid for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.ledger import queries
+from gpuledger.ledger import story as rows
+from gpuledger.policy.configured import read_config
+from gpuledger.policy.funding import Funding, Work, funding
+from gpuledger.policy.quotes import Certainty, Quote, Request, quote
+from gpuledger.policy.reading import read_state
+from gpuledger.policy.words import duration, gpus, hours, moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """The answer.
+
+    Args:
+        cluster: Where.
+        request: What was asked for.
+        runtime_s: How long it would run in all; None where nobody said.
+        quote: When it would start.
+        funding: Whether it can be paid for.
+    """
+
+    cluster: str
+    request: Request
+    runtime_s: int | None
+    quote: Quote
+    funding: Funding
+
+    @property
+    def is_allocated(self) -> bool:
+        """Whether it would run charged and protected: shares, a minimum runtime, and a hold where one is needed."""
+        return self.quote.is_funded and (self.funding.hold.fits or not self.funding.is_hard)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer under its published keys."""
+        starts_by_s = self.quote.starts_by_s
+        return {
+            "cluster": self.cluster,
+            "account": self.request.account,
+            "gpus_milli": self.request.gpus_milli,
+            "gpu_model": self.request.gpu_model,
+            "minimum_runtime_s": self.request.minimum_runtime_s,
+            "runtime_s": self.runtime_s,
+            "at": moment(self.quote.at_s),
+            "starts_by": None if starts_by_s is None else moment(starts_by_s),
+            "certainty": self.quote.certainty and self.quote.certainty.value,
+            "place": self.quote.position,
+            "reason": self.quote.reason,
+            "hosts": dict(sorted(self.quote.placement.items())),
+            "class": "allocated" if self.is_allocated else "unallocated",
+            "funding": self.funding.as_json(),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the answer as text, line by line."""
+        asked = f"{gpus(self.request.gpus_milli)} for at least {duration(self.request.minimum_runtime_s)}"
+        yield f"{asked}, by {self.request.account} on {self.cluster}, asked at {moment(self.quote.at_s)}"
+        if self.quote.starts_by_s is None:
+            yield "Starts: nobody can say when."
+        elif self.quote.certainty is Certainty.BOUND:
+            yield f"Starts by {moment(self.quote.starts_by_s)} (bound), when submitted before the next cycle."
+        else:
+            yield f"Starts at {moment(self.quote.starts_by_s)} or so (estimate), if nobody else submits."
+        yield self.quote.reason
+        if self.is_allocated:
+            yield f"Runs allocated: charged, and protected for {duration(self.request.minimum_runtime_s)}."
+        else:
+            yield "Runs unallocated: free, and preemptible from the outset."
+        yield f"Hold of {hours(self.funding.hold.gpu_ms)}: {_fits(self.funding.hold.fits)}. {self.funding.hold.reason}"
+        whole = self.funding.whole
+        if whole is not None and self.runtime_s is not None:
+            can = f"It {'can' if whole.fits else 'cannot'} finish inside the budget"
+            yield f"{can} ({duration(self.runtime_s)}, {hours(whole.gpu_ms)}): {whole.reason}"
+
+
+def ask_quote(
+    reader: Reader,
+    cluster: str,
+    request: Request,
+    *,
+    at_s: int,
+    calendar: Calendar,
+    runtime_s: int | None = None,
+) -> Quoted:
+    """Return when work would start that is submitted now, and whether its account can pay for it.
+
+    Args:
+        reader: A snapshot.
+        cluster: The cluster.
+        request: The work.
+        at_s: The present.
+        calendar: The organisation's days.
+        runtime_s: How long it would run in all, if known.
+
+    Raises:
+        NotFound: When the cluster or the account does not exist.
+        Refused: When the cluster has no healthy GPUs.
+    """
+    queries.require_cluster(reader, cluster)
+    queries.require_account(reader, request.account)
+    config = read_config(reader, cluster, at_s)
+    state = read_state(reader, cluster, at_s, config)
+    spelling = {host.gpu_model.casefold(): host.gpu_model for host in state.hosts}
+    if request.gpu_model is not None:
+        request = replace(request, gpu_model=spelling.get(request.gpu_model.casefold(), request.gpu_model))
+    found = quote(state, config, request, limits_s=rows.declared_limits(reader, cluster, at_s))
+    held_s = min(request.minimum_runtime_s, config.protection_cap_s)
+    starts_s = at_s if found.starts_by_s is None else found.starts_by_s
+    work = Work(request.account, request.gpus_milli, request.gpu_model, starts_s, held_s, runtime_s)
+    return Quoted(
+        cluster=cluster,
+        request=request,
+        runtime_s=runtime_s,
+        quote=found,
+        funding=funding(reader, cluster, work, at_s, calendar),
+    )
+
+
+def _fits(fits: bool) -> str:  # noqa: FBT001 - the word for it
+    return "fits" if fits else "does not fit"

@@ -1,0 +1,63 @@
+"""The calendar of a cluster from the ledger: what comes on its hosts, and to its budgets."""
+
+from collections.abc import Iterator
+
+from gpuledger.database.engine import Reader
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.ledger import queries
+from gpuledger.ledger import story as rows
+from gpuledger.policy.agenda import Agenda, Entry, Kind, in_order, of_hosts
+from gpuledger.policy.configured import read_config
+from gpuledger.policy.quotes import Certainty
+from gpuledger.policy.reading import read_state
+from gpuledger.policy.words import gpus, hours
+
+PERIODS_AHEAD = 2
+"""How many edges of periods are told."""
+
+
+def upcoming(reader: Reader, cluster: str, *, at_s: int, calendar: Calendar) -> Agenda:
+    """Return what is to come on a cluster, in order of time.
+
+    Args:
+        reader: A snapshot.
+        cluster: The cluster.
+        at_s: The present.
+        calendar: The organisation's days.
+
+    Raises:
+        NotFound: When the cluster does not exist.
+        Refused: When it has no healthy GPUs.
+    """
+    queries.require_cluster(reader, cluster)
+    config = read_config(reader, cluster, at_s)
+    state = read_state(reader, cluster, at_s, config)
+    limits_s = rows.declared_limits(reader, cluster, at_s)
+    entries = [
+        *of_hosts(state, config, limits_s=limits_s),
+        *_of_budgets(reader, cluster, at_s, calendar),
+    ]
+    return Agenda(cluster, at_s, in_order(entries))
+
+
+def _of_budgets(reader: Reader, cluster: str, at_s: int, calendar: Calendar) -> Iterator[Entry]:
+    for workload, account, milli, expires_s in rows.unstarted_holds(reader, cluster, at_s):
+        text = f"The hold of {workload} of {account} is given back, if its {gpus(milli)} have not started."
+        yield Entry(
+            at_s=expires_s, kind=Kind.HOLD_EXPIRY, certainty=Certainty.BOUND, text=text, workload=workload,
+            account=account, gpus_milli=milli,
+        )  # fmt: skip
+    for lapse in rows.lapses(reader, cluster, calendar.day_of(at_s)):
+        lot = f"{hours(lapse.granted_gpu_ms)} of {lapse.period} ({lapse.name})"
+        text = f"What {lapse.account} has left of {lot} lapses."
+        yield Entry(
+            at_s=calendar.day_start_s(lapse.on), kind=Kind.LOT_LAPSE, certainty=Certainty.BOUND, text=text,
+            account=lapse.account,
+        )  # fmt: skip
+    period = calendar.period_of(calendar.day_of(at_s))
+    for _ in range(PERIODS_AHEAD):
+        _, end_s = calendar.period_bounds_s(period)
+        following = calendar.following(period)
+        text = f"{period} ends and {following} begins: what is left expires or goes on once it is closed."
+        yield Entry(at_s=end_s, kind=Kind.PERIOD_EDGE, certainty=Certainty.BOUND, text=text)
+        period = following

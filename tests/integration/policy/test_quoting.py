@@ -1,0 +1,74 @@
+"""A quote from a ledger: when work would start, and whether it can be paid for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.integration.policy.stories import HOUR, NOON, World, small_cluster
+
+from gpuledger.database.engine import reading
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.policy.quotes import Certainty, Request
+from gpuledger.policy.quoting import Quoted, ask_quote
+
+EARLY = NOON - 2100
+"""4 of the 10 GPUs are free, and nobody waits."""
+
+
+@pytest.fixture
+def world(database_url: str) -> Iterator[World]:
+    with small_cluster(database_url) as found:
+        yield found
+
+
+def ask(world: World, gpus: int, minimum_s: int = HOUR, *, account: str = "c/a", **keys: Any) -> Quoted:  # noqa: ANN401
+    runtime_s, at_s = keys.pop("runtime_s", None), keys.pop("at_s", NOON)
+    request = Request(account=account, gpus_milli=gpus * 1000, minimum_runtime_s=minimum_s, **keys)
+    with reading(world.engine) as reader:
+        return ask_quote(reader, "c", request, at_s=at_s, calendar=Calendar(), runtime_s=runtime_s)
+
+
+def test_what_fits_starts_by_the_next_cycle(world: World) -> None:
+    found = ask(world, 2, at_s=EARLY)
+    assert (found.quote.starts_by_s, found.quote.certainty) == (EARLY + 60, Certainty.BOUND)
+    assert found.quote.placement == {"h1": 2000}
+    assert found.is_allocated
+
+
+def test_what_gets_a_reservation_has_a_bound_and_what_does_not_an_estimate(world: World) -> None:
+    head = ask(world, 10)
+    assert (head.quote.certainty, head.quote.starts_by_s) == (Certainty.BOUND, NOON + HOUR + 180)
+    behind = ask(world, 9, account="c/b")
+    assert behind.quote.certainty is Certainty.ESTIMATE
+    assert "w-b8 of account c/b is ahead" in behind.quote.reason
+
+
+def test_a_model_is_known_in_any_spelling_and_an_unknown_one_has_no_date(world: World) -> None:
+    assert ask(world, 2, gpu_model="X").quote.certainty is Certainty.BOUND
+    never = ask(world, 2, gpu_model="y")
+    assert (never.quote.starts_by_s, never.quote.certainty) == (None, None)
+    assert "no hosts of model y" in never.quote.reason
+    assert "Starts: nobody can say when." in list(never.lines())
+
+
+def test_work_without_a_minimum_runtime_runs_unallocated(world: World) -> None:
+    assert not ask(world, 2, 0).is_allocated
+
+
+def test_the_text_and_the_document_say_the_same(world: World) -> None:
+    found = ask(world, 2, runtime_s=3 * HOUR, at_s=EARLY)
+    document = found.as_json()
+    assert document["starts_by"] == "2027-01-15T11:26:00Z"
+    assert document["class"] == "allocated"
+    assert document["funding"]["whole"]["gpu_hours"] == "6.000"
+    text = "\n".join(found.lines())
+    assert "Starts by 2027-01-15T11:26:00Z (bound), when submitted before the next cycle." in text
+    assert "finish inside the budget" in text
+
+
+def test_what_cannot_be_asked_is_refused(world: World) -> None:
+    with pytest.raises(Refused, match="needs GPUs"):
+        ask(world, 0)
+    with pytest.raises(NotFound, match="c/nobody"):
+        ask(world, 1, account="c/nobody")

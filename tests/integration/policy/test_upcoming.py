@@ -1,0 +1,54 @@
+"""The calendar of a cluster from a ledger."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.integration.policy.stories import HOUR, NOON, World, event, small_cluster, started
+
+from gpuledger.database.engine import reading
+from gpuledger.events.budget import Granted
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import instant
+from gpuledger.kernel.errors import NotFound
+from gpuledger.policy.agenda import Agenda
+from gpuledger.policy.upcoming import upcoming
+
+
+@pytest.fixture
+def world(database_url: str) -> Iterator[World]:
+    with small_cluster(database_url) as found:
+        yield found
+
+
+def agenda(world: World, at_s: int = NOON, cluster: str = "c") -> Agenda:
+    with reading(world.engine) as reader:
+        return upcoming(reader, cluster, at_s=at_s, calendar=Calendar())
+
+
+def test_everything_that_is_to_come_stands_in_order_of_time(world: World) -> None:
+    grant = Granted(
+        account="c/a", cluster="c", period="2027-01", gpu_ms=3_600_000, expires_at=instant(NOON + 12 * HOUR),
+        reason="test", by="test",
+    )  # fmt: skip
+    world.take(event("grant", NOON - HOUR, grant))
+    world.cycle()
+    world.take(started("w-b4", NOON, 4))
+    world.admit("w-b8", NOON + 30)
+    found = agenda(world, NOON + 60)
+    assert [(one.kind.value, one.workload or one.account) for one in found.entries] == [
+        ("hold expires", "w-b8"),
+        ("protection ends", "w-a"),
+        ("protection ends", "w-b4"),
+        ("reservation", "w-b8"),
+        ("budget lapses", "c/a"),
+        ("period ends", None),
+        ("period ends", None),
+    ]
+    document = found.as_json()
+    assert document["entries"][-2]["at"] == "2027-02-01T00:00:00Z"
+    assert document["entries"][4]["at"] == "2027-01-16T00:00:00Z"
+
+
+def test_an_unknown_cluster_is_not_found(world: World) -> None:
+    with pytest.raises(NotFound, match="nowhere"):
+        agenda(world, cluster="nowhere")
