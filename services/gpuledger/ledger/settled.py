@@ -37,6 +37,7 @@ class Settled(NamedTuple):
         lapses: Accounts and periods with lots that have lapsed before their period's close.
         last_lapse: Account -> the last of those periods.
         lapsed_since: Those of the lapses that are new since the clock stood where it did before.
+        gone_on: Each of the lapses -> the day on which the last of its lots that have lapsed was gone.
         as_of_seq: The newest row that is known of; None for all. Of lots that were carried over nothing is known then:
             they follow from those that were given.
     """
@@ -49,6 +50,7 @@ class Settled(NamedTuple):
     last_lapse: Mapping[str, str] = {}
     lapsed_since: frozenset[Touched] = frozenset()
     as_of_seq: int | None = None
+    gone_on: Mapping[Touched, dt.date] = {}
 
     def through(self, account: str, start: str) -> list[str]:
         """Return the periods that an account's arithmetic reaches from one on: up to the last that anything settles.
@@ -94,7 +96,7 @@ def read(
             SELECT account, period, expires_on FROM ledger.lots
             WHERE book = %(book)s AND expires_on <= %(today)s AND (%(seq)s::bigint IS NULL
                   OR (created_seq <= %(seq)s AND NOT starts_with(name, %(rolled)s))))
-        SELECT account, period, max(expires_on) > %(before)s FROM lapsed
+        SELECT account, period, max(expires_on) FROM lapsed
         WHERE %(accounts)s::text[] IS NULL OR account = ANY(%(accounts)s)
               OR account IN (SELECT account FROM lapsed WHERE expires_on > %(before)s)
         GROUP BY account, period ORDER BY period
@@ -108,10 +110,10 @@ def read(
             "rolled": ROLLED,
         },
     )
-    lapses = {Touched(account, period): is_new for account, period, is_new in rows}
-    new = frozenset(lapse for lapse, is_new in lapses.items() if is_new)
+    lapses = {Touched(account, period): gone_on for account, period, gone_on in rows}
+    new = frozenset(lapse for lapse, gone_on in lapses.items() if gone_on > before)
     last = dict(lapses.keys())  # in the order of periods, so that the last one stays
-    return Settled(book, closed, today, calendar, frozenset(lapses), last, new, as_of_seq)
+    return Settled(book, closed, today, calendar, frozenset(lapses), last, new, as_of_seq, lapses)
 
 
 def _closed(connection: Reader | Writer, book: str, as_of_seq: int | None) -> frozenset[str]:
@@ -200,13 +202,18 @@ def _rule(text: str | None) -> Rollover | None:
 
 
 def uses(
-    connection: Reader | Writer, book: Settled, starts: Mapping[str, str], booked_in: str | None
+    connection: Reader | Writer,
+    book: Settled,
+    starts: Mapping[str, str],
+    booked_in: str | None,
+    *,
+    from_day: dt.date | None = None,
 ) -> dict[tuple[str, str], dict[dt.date, int]]:
     """Return (account, period) -> day -> what left the budget, other than by expiry and rollover, less what came back.
 
-    Lots are what came in: grants and transfers received are none of it.
+    Lots are what came in: grants and transfers received are none of it. From the first start on, or a day.
     """
-    first_day, _ = book.calendar.days_of(min(starts.values()))
+    first_day = from_day or book.calendar.days_of(min(starts.values()))[0]
     rows = driver(connection).execute(
         f"""
         SELECT account, effective_on, -sum(amount)::bigint FROM ({LEGS}) AS legs

@@ -75,6 +75,7 @@ def unposted(
         further: Account and period -> day -> what the tick would take from the budget, other than this.
     """
     touched = {t for t in further if t.period in book.closed or t in book.lapses} | book.lapsed_since
+    touched -= _unmoved(reader, book, further)
     starts: dict[str, str] = {}
     if (
         book.as_of_seq is not None
@@ -89,6 +90,27 @@ def unposted(
         reader, book, starts, upto_seq=book.as_of_seq, from_scratch=from_scratch, further=further
     )
     return _differences(reader, book, booking, starts, want, ())
+
+
+def _unmoved(
+    reader: Reader | Writer, book: Settled, further: Mapping[Touched, Mapping[dt.date, int]]
+) -> set[Touched]:
+    """Return those whose further use comes after all that lapsed: it takes nothing of a lot that is gone.
+
+    Unless something was given back on its day or later, which counts for earlier days as far as that one has no use.
+    """
+    after = {
+        touched: days
+        for touched, days in further.items()
+        if touched in book.lapses - book.lapsed_since and touched.period not in book.closed
+        and all(day >= book.gone_on[touched] and used > 0 for day, used in days.items())
+    }  # fmt: skip
+    if not after:
+        return set()
+    starts = {touched.account: touched.period for touched in after}
+    first_day = min(day for days in after.values() for day in days)
+    posted = settled.uses(reader, book, starts, None, from_day=first_day)
+    return {touched for touched in after if all(used >= 0 for used in posted.get(touched, {}).values())}
 
 
 def wanted(

@@ -71,15 +71,21 @@ def tick(writer: Writer, cluster: str, at_s: int, *, clock: Clock, calendar: Cal
             hint="name an instant since 1970 that is not in the future, or none for the present",
         )
     at_s -= at_s % HOUR_S
+    # A week of samples is looked through before others are made to wait; what comes meanwhile is the next tick's.
+    before_s = queries.ticks(writer).get(cluster)
+    stale = (
+        sealing.stale_hours(writer, cluster, at_s, at_s - _since_s(before_s))
+        if (before_s or 0) < at_s
+        else []
+    )
     head = lock_book(writer, cluster)
     last_s = head.ticked_s
     if last_s is not None and last_s >= at_s:
         return Ticked(cluster, last_s, repeated=True)
-    # Late samples count for a week; before the first tick nothing was looked at yet.
-    since_s = 0 if last_s is None else max(0, last_s - LOOK_BACK_S)
+    since_s = _since_s(last_s)
     looked = Looked(_looked_seq(writer, cluster), last_s or 0)
     ends = lost_end_events(writer, cluster, as_of_s=at_s, since_s=since_s, looked=looked)
-    seals = _seals(writer, cluster, at_s, since_s)
+    seals = _seals(writer, cluster, stale)
     revisions = review(writer, cluster, touched(writer, cluster, looked.seq))
     found = [*ends, *revised(cluster, revisions), *seals]
     put_aside = _move(
@@ -130,11 +136,13 @@ def _shown(at_s: int) -> str:
         return "no date"
 
 
-def _seals(writer: Writer, cluster: str, at_s: int, since_s: int) -> list[Event]:
-    facts = (
-        (end_s, sealing.sealed(writer, cluster, end_s))
-        for end_s in sealing.stale_hours(writer, cluster, at_s, at_s - since_s)
-    )
+def _since_s(last_s: int | None) -> int:
+    """Return from when on a tick looks: late samples count for a week; before the first nothing was looked at yet."""
+    return 0 if last_s is None else max(0, last_s - LOOK_BACK_S)
+
+
+def _seals(writer: Writer, cluster: str, hours: Sequence[int]) -> list[Event]:
+    facts = ((end_s, sealing.sealed(writer, cluster, end_s)) for end_s in hours)
     return [sealing.seal_event(fact, end_s) for end_s, fact in facts if fact is not None]
 
 

@@ -8,7 +8,7 @@ from tests.integration.ledger.samples import sampled
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import queries, ticking
+from gpuledger.ledger import queries, sealing, ticking
 from gpuledger.ledger.rebuild import check
 from gpuledger.ledger.ticking import Ticked
 
@@ -98,3 +98,26 @@ def test_a_ticked_book_is_rebuilt_the_same(ledger: Ledger) -> None:
     tick(ledger)
     with reading(ledger.engine) as reader:
         assert check(reader, ledger.calendar).ok
+
+
+def test_nobody_waits_while_a_week_of_samples_is_looked_through(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampled(ledger, NOW - HOUR, NOW)
+    looked: list[int] = []
+
+    def look(*arguments: object) -> list[int]:
+        found = stale_hours(*arguments)  # type: ignore[arg-type]
+        looked.extend(found)
+        with reading(ledger.engine) as reader:  # nobody holds the book
+            assert reader.exec_driver_sql(
+                "SELECT pg_try_advisory_xact_lock(hashtextextended('alpha', 0))"
+            ).scalar_one()
+        ledger.append(told(NOW - 300, submitted()))
+        return found
+
+    stale_hours = sealing.stale_hours
+    monkeypatch.setattr(sealing, "stale_hours", look)
+    assert tick(ledger).sealed_hours == 1
+    assert looked == [NOW]
+    assert types(ledger) == ["workload.submitted", "telemetry.sealed", "ledger.ticked"]

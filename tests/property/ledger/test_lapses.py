@@ -57,6 +57,14 @@ class Run(NamedTuple):
     comes: bool
 
 
+class Back(NamedTuple):
+    """GPU-hours that somebody gives back to an account at an hour, or takes when below zero."""
+
+    account: str
+    at_h: int
+    gpu_hours: int
+
+
 class World(NamedTuple):
     """What happens, and at which hours somebody looks: at some of them the book ticks, or closes what is over."""
 
@@ -64,6 +72,7 @@ class World(NamedTuple):
     lots: tuple[Lot, ...]
     runs: tuple[Run, ...]
     looks: tuple[tuple[int, str], ...]
+    backs: tuple[Back, ...] = ()
 
 
 HOURS = 24 * 80
@@ -101,6 +110,9 @@ worlds = st.builds(
         max_size=8,
         unique_by=lambda look: look[0],
     ).map(lambda looks: tuple(sorted(looks))),
+    st.lists(
+        st.builds(Back, accounts, st.integers(1, HOURS), st.integers(-20, 60).filter(bool)), max_size=2
+    ).map(tuple),
 )
 
 
@@ -122,9 +134,16 @@ class Book:
         grants = [(self.first_s, self._grant(lot)) for lot in world.lots]
         self._tell(self.first_s, [*grants, (self.first_s, self._asked("first", "org/a"))])
         # What happens at the hour of a look is told a little before it, or a look later: then it is late.
-        self.facts = sorted(
-            (fact for n, run in enumerate(world.runs) for fact in self._of_run(n, run)), key=lambda f: f[0]
-        )
+        of_runs = [fact for n, run in enumerate(world.runs) for fact in self._of_run(n, run)]
+        self.facts = sorted([*of_runs, *map(self._given_back, world.backs)], key=lambda fact: fact[0])
+
+    def _given_back(self, back: Back) -> tuple[int, Fact]:
+        at_s = self.first_s + back.at_h * HOUR
+        period = self.calendar.period_of(self.calendar.day_of(at_s))
+        return at_s, budget.AdjustmentPosted(
+            account=back.account, cluster=CLUSTER, period=period, code="charge", gpu_ms=-back.gpu_hours * GPU_HOUR,
+            reason="test", by="test",
+        )  # fmt: skip
 
     def _grant(self, lot: Lot) -> Fact:
         gone_at = None
@@ -235,6 +254,17 @@ class Book:
         (Lot("org/a", "2026-10", 50, None, None, "all"),),
         (Run("org/a", 740, 3, 30, comes=False),),
         ((745, "close"), (747, "look")),
+    ),
+    random.Random(1),
+)
+# What was given back today makes up for days on which a lot that is gone was used: the run takes it from there.
+@example(
+    World(
+        "UTC",
+        (Lot("org/a", "2026-10", 50, None, 2, None), Lot("org/a", "2026-10", 50, None, None, None)),
+        (Run("org/a", 0, 30, 0, comes=True), Run("org/a", 73, None, 0, comes=True)),
+        ((72, "tick"), (76, "tick"), (80, "look")),
+        (Back("org/a", 74, 10),),
     ),
     random.Random(1),
 )
