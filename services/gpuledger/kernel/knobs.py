@@ -63,6 +63,8 @@ class PolicyConfig:
         mode: How the past is remembered: all of a window alike, or with a half-life.
         window_s: Length of the look-back window; use and entitlement are integrated over it by the caller.
         half_life_s: After so long a use weighs half, in the mode ``half-life``.
+        unit: What use and entitlement are counted in: physical GPU-time, or weighted by the rate card.
+        scope: Whose past counts: that of the cluster, or that of all clusters.
         protection_cap_s: The longest minimum runtime that is protected; also how far the order looks ahead.
         floor_alpha_permille: alpha of the floor: an account that waits and runs below (1 - alpha) of its
             present entitlement comes first.
@@ -80,6 +82,8 @@ class PolicyConfig:
     mode: str = _knob("window", Range(words=("window", "half-life")))
     window_s: int = _knob(7 * 86_400, _S)
     half_life_s: int = _knob(7 * 86_400, Range(least=6 * 3_600, most=92 * 86_400))
+    unit: str = _knob("weighted", Range(words=("physical", "weighted")))
+    scope: str = _knob("cluster", Range(words=("cluster", "clusters")))
     protection_cap_s: int = _knob(8 * 3_600, _S)
     floor_alpha_permille: int = _knob(500, _PER_MILLE)
     issue_kappa_permille: int = _knob(500, _PER_MILLE_ABOVE_0)

@@ -373,7 +373,13 @@ def mapping(connection: Reader | Writer, book: str, seq: int | None = None) -> R
     return rules(applied, book) if applied else AS_GIVEN
 
 
-def rate_card(connection: Reader | Writer) -> Rates:
-    """Return the organisation's rate card with all its versions."""
+def rate_card(connection: Reader | Writer, org_seq: int | None = None) -> Rates:
+    """Return the organisation's rate card with all its versions, as of a row of ``~org``; now unless given."""
     versions = policy_versions(connection, RATE_CARD)
-    return Rates.of([Version(at_s, seq, changed.weights or {}) for seq, at_s, changed in versions])
+    return Rates.of(
+        [
+            Version(at_s, seq, changed.weights or {})
+            for seq, at_s, changed in versions
+            if org_seq is None or seq <= org_seq
+        ]
+    )

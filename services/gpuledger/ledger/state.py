@@ -17,6 +17,22 @@ from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import Understood
 
 
+class OpenHold(NamedTuple):
+    """What an account has set aside and not drained yet, on GPUs of one model and in one number.
+
+    Args:
+        account: Who pays.
+        gpu_model: The model; None when nobody said.
+        gpus_milli: Milli-GPU of each of the holds.
+        seconds: For how long, all of them together.
+    """
+
+    account: str
+    gpu_model: str | None
+    gpus_milli: int
+    seconds: int
+
+
 class Running(NamedTuple):
     """A run that occupies GPUs at the instant.
 
@@ -63,13 +79,13 @@ class Pending(NamedTuple):
     eligible_s: int
 
 
-def open_holds(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> dict[str, int]:
-    """Return account -> GPU-time that is set aside at the instant and not drained yet, physical."""
+def open_holds(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> list[OpenHold]:
+    """Return what is set aside at the instant and not drained yet."""
     rows = driver(reader).execute(
         f"""
-        SELECT coalesce(s.account, h.account),
-               sum(coalesce(s.gpus_milli, h.gpus_milli) * (extract(epoch FROM h.to_at)::bigint
-                   - greatest(extract(epoch FROM h.from_at)::bigint, CASE WHEN h.run IS NULL THEN 0 ELSE %(at)s END))
+        SELECT coalesce(s.account, h.account), coalesce(s.gpu_model, h.gpu_model), coalesce(s.gpus_milli, h.gpus_milli),
+               sum(extract(epoch FROM h.to_at)::bigint
+                   - greatest(extract(epoch FROM h.from_at)::bigint, CASE WHEN h.run IS NULL THEN 0 ELSE %(at)s END)
                )::bigint
         FROM ledger.holds AS h
         LEFT JOIN ledger.segments AS s
@@ -78,26 +94,22 @@ def open_holds(reader: Reader, cluster: str, at_s: int, *, seq: int | None = Non
         WHERE h.book = %(book)s AND {said("h", seq)}
           AND CASE WHEN h.run IS NULL THEN h.expires_at IS NULL OR h.expires_at > to_timestamp(%(at)s)
                    ELSE h.to_at > to_timestamp(%(at)s) AND s.class = 'allocated' END
-        GROUP BY 1 ORDER BY 1
+        GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
         """,
         {"book": cluster, "at": at_s, "seq": seq},
     )
-    return dict(rows.fetchall())
+    return [OpenHold(*row) for row in rows]
 
 
-def healthy_milli(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> int:
-    """Return the healthy milli-GPU of a cluster at an instant."""
-    row = (
-        driver(reader)
-        .execute(
-            "SELECT coalesce(sum(gpus), 0)::bigint FROM ledger.hosts AS h"
-            f" WHERE book = %(book)s AND {said('h', seq)} AND state = 'healthy'"
-            " AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))",
-            {"book": cluster, "at": at_s, "seq": seq},
-        )
-        .fetchone()
+def healthy_models(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> dict[str, int]:
+    """Return GPU model -> healthy milli-GPU of a cluster at an instant."""
+    rows = driver(reader).execute(
+        "SELECT gpu_model, sum(gpus)::bigint FROM ledger.hosts AS h"
+        f" WHERE book = %(book)s AND {said('h', seq)} AND state = 'healthy'"
+        " AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s)) GROUP BY 1",
+        {"book": cluster, "at": at_s, "seq": seq},
     )
-    return row[0] * GPU_MILLI if row else 0
+    return {model: gpus * GPU_MILLI for model, gpus in rows}
 
 
 def running(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> list[Running]:

@@ -150,10 +150,12 @@ def _tree(state: ClusterState, queue: Iterable[PendingWorkload], config: PolicyC
     for workload in queue:
         if workload.eligible_at_s < oldest.get(workload.account, NEVER):
             oldest[workload.account] = workload.eligible_at_s
+    shared_milli = state.healthy_milli if state.shared_milli is None else state.shared_milli
     capacity = Capacity(
         healthy_milli=state.healthy_milli,
         window_gpu_ms=state.capacity_window_gpu_ms,
-        ahead_gpu_ms=state.healthy_milli * config.protection_cap_s,
+        ahead_gpu_ms=shared_milli * config.protection_cap_s,
+        shared_milli=shared_milli,
     )
     return build_tree(state.accounts, capacity, running_milli=running, oldest_s=oldest)
 

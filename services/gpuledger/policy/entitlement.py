@@ -65,7 +65,12 @@ class Entitled(NamedTuple):
 
 
 def entitled(
-    paths: Collection[str], history: History, memory: Memory, capacity: Sequence[Step]
+    paths: Collection[str],
+    history: History,
+    memory: Memory,
+    capacity: Sequence[Step],
+    *,
+    per_unit: int = 1,
 ) -> dict[str, Entitled]:
     """Return what each leaf was entitled to over the memory.
 
@@ -73,7 +78,8 @@ def entitled(
         paths: Every account of the tree as it is now, the inner ones and ``~own`` children included.
         history: How shares and accounts came to be.
         memory: What is remembered.
-        capacity: Healthy milli-GPU over time.
+        capacity: Healthy milli-GPU over time, so many parts of each.
+        per_unit: How many parts.
     """
     children = _children(paths)
     leaves = [path for path in paths if path not in children]
@@ -95,7 +101,10 @@ def entitled(
         before += weight
     for leaf in set(leaves) - born:  # the newest change: it exists from now on
         par[leaf] = _portion(before, _parts(children, history, memory.end_s).get(leaf, Fraction(0)))
-    return {leaf: Entitled(_whole(memory, units[leaf]), _whole(memory, par[leaf])) for leaf in leaves}
+    return {
+        leaf: Entitled(_whole(memory, units[leaf], per_unit), _whole(memory, par[leaf], per_unit))
+        for leaf in leaves
+    }
 
 
 def _children(paths: Iterable[str]) -> dict[str, list[str]]:
@@ -132,6 +141,6 @@ def _portion(units: int, part: Fraction) -> int:
     return (units << _PRECISION_BITS) * part.numerator // part.denominator
 
 
-def _whole(memory: Memory, precise: int) -> int:
+def _whole(memory: Memory, precise: int, per_unit: int) -> int:
     half = 1 << (_PRECISION_BITS - 1)
-    return memory.rounded((precise + half) >> _PRECISION_BITS)
+    return memory.rounded((precise + half) >> _PRECISION_BITS, per_unit=per_unit)

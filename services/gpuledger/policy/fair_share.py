@@ -142,7 +142,7 @@ def entry_of(workload: PendingWorkload, config: PolicyConfig) -> Entry:
         -workload.priority,
         workload.submitted_at_s,
         workload.workload,
-        workload.gpus_milli * expected_s,
+        workload.counted_gpu_ms(expected_s),
         workload.gpus_milli,
         workload.eligible_at_s,
         workload,

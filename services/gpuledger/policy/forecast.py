@@ -164,7 +164,7 @@ class _Ahead:
             self._ends[run.id] = end
         account = self._accounts.get(work.account)
         if funded and account is not None:
-            self._accounts[work.account] = _holding(account, work.gpus_milli * protected_s)
+            self._accounts[work.account] = _holding(account, work.counted_gpu_ms(protected_s))
 
     def _end(self, run: RunningRun) -> int | None:
         """Return when a run ends as it declared; one that is there beyond its limit may end at any moment."""

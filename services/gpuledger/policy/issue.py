@@ -95,7 +95,7 @@ def lag_weights(tree: Tree, config: PolicyConfig) -> dict[str, Fraction]:
     """Return the weights of a division with history (the formula at the top of this module)."""
     weights: dict[str, Fraction] = {}
     for parent in tree.inner_nodes():
-        horizon_gpu_ms = parent.portion * tree.healthy_milli * config.horizon_s
+        horizon_gpu_ms = parent.portion * tree.shared_milli * config.horizon_s
         live = [child for child in parent.children if child.share]
         whole = sum(child.share for child in live)
         deficit = sum((child.entitled - child.used_gpu_ms for child in live), NOTHING)

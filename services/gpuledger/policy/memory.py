@@ -96,9 +96,10 @@ class Memory:
             total += amount * self.weight(max(begin_s, from_s), min(end_s, to_s))
         return total
 
-    def rounded(self, units: int) -> int:
-        """Return an amount in units as a whole number, half up."""
-        return (2 * units + self.unit) // (2 * self.unit)
+    def rounded(self, units: int, *, per_unit: int = 1) -> int:
+        """Return an amount in units, so many to one besides the memory's own, as a whole number, half up."""
+        one = self.unit * per_unit
+        return (2 * units + one) // (2 * one)
 
 
 def steps_of(changes: Iterable[tuple[int, int]]) -> list[Step]:

@@ -1,6 +1,6 @@
 """What a cycle is told, read from the ledger in one snapshot."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 from gpuledger.database.engine import Reader
@@ -47,7 +47,8 @@ def read_state(
             f"cluster {cluster!r} is not known",
             hint=f"known clusters: {', '.join(known) or 'none yet; import something first'}",
         )
-    healthy_milli = state.healthy_milli(reader, cluster, at_s, seq=seq)
+    models = state.healthy_models(reader, cluster, at_s, seq=seq)
+    healthy_milli = sum(models.values())
     if healthy_milli == 0:
         raise Refused(
             f"cluster {cluster!r} has no healthy GPUs at {instant(at_s):%Y-%m-%dT%H:%M:%SZ}",
@@ -59,25 +60,30 @@ def read_state(
         HostState(host=h.host, gpus_milli=h.gpus * GPU_MILLI, gpu_model=h.gpu_model, draining=h.draining)
         for h in state.hosts(reader, cluster, at_s, seq=seq)
     )
-    pending = _pending(state.pending(reader, cluster, at_s, seq=seq), hosts, config)
+    clusters = known if config.scope == "clusters" else [cluster]
+    past = read_past(reader, clusters, at_s, config, vector=vector)
+    pending = _pending(state.pending(reader, cluster, at_s, seq=seq), hosts, config, past.weights(models))
     sizes = {host.host: host.gpus_milli for host in hosts}
-    past = read_past(reader, cluster, at_s, config, vector=vector)
     before = cycles.latest(reader, cluster, at_s=at_s, seq=seq)
     return ClusterState(
         cluster=cluster,
         at_s=at_s,
         healthy_milli=healthy_milli,
         capacity_window_gpu_ms=past.capacity_gpu_ms,
-        accounts=_accounts(reader, cluster, at_s, past, running, _placeable(pending, hosts), vector=vector),
+        accounts=_accounts(reader, clusters, at_s, past, running, _placeable(pending, hosts), vector=vector),
         running=tuple(_running(run, config, sizes) for run in running),
         pending=pending,
         hosts=hosts,
+        shared_milli=past.shared_milli,
         reservations=() if before is None else reservations_of(before.issued.record),
     )
 
 
 def _pending(
-    waiting: Iterable[state.Pending], hosts: Iterable[HostState], config: PolicyConfig
+    waiting: Iterable[state.Pending],
+    hosts: Iterable[HostState],
+    config: PolicyConfig,
+    weight_of: Callable[[str | None], int],
 ) -> tuple[PendingWorkload, ...]:
     spelling = {host.gpu_model.casefold(): host.gpu_model for host in hosts}
     return tuple(
@@ -90,6 +96,7 @@ def _pending(
             priority=p.priority,
             minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
             gpu_model=p.gpu_model and spelling.get(p.gpu_model.casefold(), p.gpu_model),
+            weight_permille=weight_of(p.gpu_model),
         )
         for p in waiting
     )
@@ -97,7 +104,7 @@ def _pending(
 
 def _accounts(
     reader: Reader,
-    cluster: str,
+    clusters: Sequence[str],
     at_s: int,
     past: Past,
     running: list[state.Running],
@@ -106,9 +113,10 @@ def _accounts(
     vector: Mapping[str, int] | None,
 ) -> tuple[AccountState, ...]:
     known = queries.clusters(reader) if vector is None else sorted(vector.keys() - {ORG_BOOK})
-    seq, org_seq = (None, None) if vector is None else (vector.get(cluster, 0), vector.get(ORG_BOOK, 0))
-    paths = members(cluster, queries.account_paths(reader, org_seq), known)
-    held = state.open_holds(reader, cluster, at_s, seq=seq)
+    org_seq = None if vector is None else vector.get(ORG_BOOK, 0)
+    every = queries.account_paths(reader, org_seq)
+    paths = {path for cluster in clusters for path in members(cluster, every, known)}
+    held = past.held_gpu_ms
     shares = queries.shares_at(reader, instant(at_s), org_seq)
     demand: dict[str, int] = {}
     for run in running:

@@ -189,6 +189,7 @@ class PendingWorkload:
         priority: Order inside its account, higher first; compared with nobody else's.
         minimum_runtime_s: The shortest occupancy that makes progress; 0 runs unallocated.
         gpu_model: The GPU model it insists on, if any.
+        weight_permille: What a GPU that it holds counts, where use is weighted.
     """
 
     workload: str
@@ -199,6 +200,7 @@ class PendingWorkload:
     priority: int = 0
     minimum_runtime_s: int
     gpu_model: str | None = None
+    weight_permille: int = PER_MILLE
 
     def __post_init__(self) -> None:
         """Refuse a malformed account and negative amounts."""
@@ -207,7 +209,12 @@ class PendingWorkload:
             f"workload {self.workload!r}",
             gpus_milli=self.gpus_milli,
             minimum_runtime_s=self.minimum_runtime_s,
+            weight_permille=self.weight_permille,
         )
+
+    def counted_gpu_ms(self, seconds: int) -> int:
+        """Return what holding its GPUs for so long counts as used."""
+        return self.gpus_milli * seconds * self.weight_permille // PER_MILLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +231,8 @@ class ClusterState:
         pending: Workloads that wait, each once.
         hosts: Where they run, healthy or draining; without any, the cluster is one host of its healthy size.
         reservations: Those that the cycle before left, at most one per workload.
+        shared_milli: Healthy GPUs that the tree is about, as use counts them: those of every cluster of the tree, each
+            at its weight. None for ``healthy_milli``.
     """
 
     cluster: str
@@ -235,6 +244,7 @@ class ClusterState:
     pending: tuple[PendingWorkload, ...] = ()
     hosts: tuple[HostState, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    shared_milli: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse negative capacity, and what is listed twice."""
@@ -242,6 +252,7 @@ class ClusterState:
             f"cluster {self.cluster!r}",
             healthy_milli=self.healthy_milli,
             capacity_window_gpu_ms=self.capacity_window_gpu_ms,
+            shared_milli=self.shared_milli or 0,
         )
         for what, names in (
             ("workload {!r} is pending", [workload.workload for workload in self.pending]),

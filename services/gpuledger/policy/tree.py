@@ -84,11 +84,13 @@ class Tree:
         root: The virtual root.
         nodes: Every account by path, the virtual root excluded, ordered by path.
         healthy_milli: Healthy capacity now.
+        shared_milli: The same as use counts it: with every cluster of the tree, each GPU at its weight.
     """
 
     root: Node
     nodes: Mapping[str, Node]
     healthy_milli: int
+    shared_milli: int
 
     def leaf_path(self, account: str) -> str:
         """Return where the work of an account counts: the account itself, or its ``~own`` child."""
@@ -112,11 +114,13 @@ class Capacity:
         healthy_milli: Healthy capacity now.
         window_gpu_ms: Healthy capacity integrated over the look-back window.
         ahead_gpu_ms: Healthy capacity over the protection cap ahead.
+        shared_milli: Healthy capacity now as use counts it; None for ``healthy_milli``.
     """
 
     healthy_milli: int
     window_gpu_ms: int
     ahead_gpu_ms: int | Fraction
+    shared_milli: int | None = None
 
 
 def build_tree(
@@ -175,7 +179,13 @@ def build_tree(
             created_s=state.created_s,
         )
     root = built.pop(ROOT)
-    return Tree(root, {path: built[path] for path in sorted(built)}, capacity.healthy_milli)
+    healthy_milli, shared_milli = capacity.healthy_milli, capacity.shared_milli
+    return Tree(
+        root,
+        {path: built[path] for path in sorted(built)},
+        healthy_milli,
+        healthy_milli if shared_milli is None else shared_milli,
+    )
 
 
 def round_exactly(tree: Tree, exact: Mapping[str, Fraction], *, unit: int = 1) -> dict[str, int]:

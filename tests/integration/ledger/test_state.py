@@ -22,9 +22,9 @@ def test_healthy_gpus_are_those_of_the_instant(ledger: Ledger) -> None:
     ill = host.StateChanged(cluster=CLUSTER, host="h1", gpus=8, gpu_model="H100", state="unhealthy")
     ledger.append(told(0, registered("h1", 8)), told(HOUR, ill), told(0, registered("h2", 4)))
     with reading(ledger.engine) as reader:
-        found = [state.healthy_milli(reader, CLUSTER, at_s) for at_s in (0, HOUR - 1, HOUR)]
-        assert found == [12_000, 12_000, 4_000]
-        assert state.healthy_milli(reader, "nowhere", 0) == 0
+        found = [state.healthy_models(reader, CLUSTER, at_s) for at_s in (0, HOUR - 1, HOUR)]
+        assert found == [{"H100": 12_000}, {"H100": 12_000}, {"H100": 4_000}]
+        assert state.healthy_models(reader, "nowhere", 0) == {}
 
 
 def test_running_is_what_occupies_gpus_at_the_instant(ledger: Ledger) -> None:

@@ -38,38 +38,33 @@ class Cluster:
         self.count += 1
         return event(f"e{self.count}", at_s, fact)
 
-    def hosts(self, count: int) -> None:
+    def hosts(self, count: int, *, on: str = "c", model: str = "x", gpus: int = 10, at_s: int = 0) -> None:
+        names = (f"{model}{n}" if model != "x" else f"h{n}" for n in range(count))
         self.tell(
-            0, *(host.Registered(cluster="c", host=f"h{n}", gpus=10, gpu_model="x") for n in range(count))
+            at_s, *(host.Registered(cluster=on, host=name, gpus=gpus, gpu_model=model) for name in names)
         )
 
     def share(self, account: str, share: int, at_s: int = 0, *, born: bool = True) -> None:
         created = [budget.AccountCreated(account=account)] if born else []
         self.tell(at_s, *created, budget.ShareSet(account=account, share=share, reason="test", by="test"))
 
-    def wait(
-        self, name: str, account: str, gpus: int, at_s: int = NOON - HOUR, minimum_runtime_s: int = HOUR
-    ) -> None:
+    def wait(self, name: str, account: str, gpus: float, at_s: int = NOON - HOUR, **more: Any) -> None:  # noqa: ANN401
+        asked = {"cluster": "c", "minimum_runtime_s": HOUR, **more}
+        milli = round(gpus * 1000)
         self.tell(
-            at_s,
-            workload.Submitted(
-                cluster="c", workload=name, account=account, user="-", gpus_milli=gpus * 1000,
-                minimum_runtime_s=minimum_runtime_s,
-            ),
-        )  # fmt: skip
+            at_s, workload.Submitted(workload=name, account=account, user="-", gpus_milli=milli, **asked)
+        )
 
     def use(
-        self, name: str, account: str, gpus: int, from_s: int, to_s: int | None = None, *hosts: str
-    ) -> None:
-        self.wait(name, account, gpus, from_s)
-        self.tell(
-            from_s,
-            workload.Started(
-                cluster="c", workload=name, run="1", attempt=1, gpus_milli=gpus * 1000, hosts=list(hosts)
-            ),
-        )  # fmt: skip
+        self, name: str, account: str, gpus: float, from_s: int, to_s: int | None = None, *hosts: str, **more: Any  # noqa: ANN401
+    ) -> None:  # fmt: skip
+        self.wait(name, account, gpus, from_s, **more)
+        run = {"cluster": "c", **more, "workload": name, "run": "1"}
+        milli = round(gpus * 1000)
+        self.tell(from_s, workload.Started(attempt=1, gpus_milli=milli, hosts=list(hosts), **run))
         if to_s is not None:
-            self.tell(to_s, workload.Ended(cluster="c", workload=name, run="1", reason="completed"))
+            run.pop("gpu_model", None)
+            self.tell(to_s, workload.Ended(reason="completed", **run))
 
     def set(self, at_s: int = 0, **settings: Value) -> None:
         self.tell(at_s, budget.PolicyChanged(policy="settings", settings=settings))
@@ -96,7 +91,7 @@ def test_an_account_one_minute_old_starts_a_debug_gang_promptly(cluster: Cluster
         cluster.use(f"old-{n}", "old", 10, NOON - 8 * DAY, None, f"h{n}")
         cluster.wait(f"more-{n}", "old", 10)
     cluster.share("new", 1, NOON - 60)
-    cluster.wait("debug", "new", 8, NOON - 30, 600)
+    cluster.wait("debug", "new", 8, NOON - 30, minimum_runtime_s=600)
     record = cluster.cycle()
     new = by_account(record)["new"]
     # It is entitled to its tenth for one minute, and at par for the rest of the week.
@@ -215,6 +210,79 @@ def test_what_is_remembered_is_the_capacity_that_was_healthy(cluster: Cluster) -
     cluster.tell(NOON - DAY, host.Registered(cluster="c", host="late", gpus=5, gpu_model="x"))
     cluster.share("a", 1)
     with reading(cluster.engine) as reader:
-        past = read_past(reader, "c", NOON, PolicyConfig())
+        past = read_past(reader, ["c"], NOON, PolicyConfig())
     assert past.capacity_gpu_ms == WEEK * 10_000 + DAY * 5_000
     assert past.entitled(["a"])["a"] == (past.capacity_gpu_ms, 0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "cut", "used", "entitled"),
+    [
+        ("weighted", None, (192, 576), 384),
+        ("physical", None, (192, 192), 192),
+        ("weighted", NOON - DAY // 2, (192, 384), 288),
+    ],
+)
+def test_use_and_entitlement_count_at_the_prices_of_their_time(
+    cluster: Cluster, unit: str, cut: int | None, used: tuple[int, int], entitled: int
+) -> None:
+    """Equal shares; a had 8 GPUs of weight 1000 for a day, b 8 of weight 3000, which is cut to 1000 or is not."""
+    for model in ("small", "large"):
+        cluster.hosts(1, model=model, gpus=8, at_s=NOON - DAY)
+    for name, model in (("a", "small"), ("b", "large")):
+        cluster.share(name, 1)
+        cluster.use(f"w-{name}", name, 8, NOON - DAY, NOON, gpu_model=model)
+        for n in range(2):
+            cluster.wait(f"v-{name}-{n}", name, 8)
+    cluster.tell(0, budget.PolicyChanged(policy="rate_card", weights={"large": 3000}))
+    if cut is not None:
+        cluster.tell(cut, budget.PolicyChanged(policy="rate_card", weights={"large": 1000}))
+    if unit != PolicyConfig().unit:
+        cluster.set(unit=unit)
+    found = by_account(cluster.cycle())
+    assert (found["a"]["used_gpu_ms"], found["b"]["used_gpu_ms"]) == tuple(hours * GPU_HOUR for hours in used)
+    assert found["a"]["entitled_gpu_ms"] == found["b"]["entitled_gpu_ms"] == entitled * GPU_HOUR
+    issued = found["a"]["issued_gpus"], found["b"]["issued_gpus"]
+    assert sum(issued) == 16
+    assert (issued[0] > issued[1]) == (used[0] < used[1])
+
+
+@pytest.mark.parametrize(("scope", "issued"), [("cluster", (5, 5)), ("clusters", (1, 9))])
+def test_one_tree_over_clusters_counts_what_was_used_on_the_others(
+    cluster: Cluster, scope: str, issued: tuple[int, int]
+) -> None:
+    """Two clusters of 10 GPUs; a had the other one for the week, b nothing; each may run its work on both."""
+    for name in ("c", "d"):
+        cluster.hosts(1, on=name)
+    for name in ("a", "b"):
+        cluster.share(name, 1)
+        cluster.wait(f"w-{name}", name, 10, clusters=["c", "d"])
+    cluster.use("all", "a", 10, NOON - 8 * DAY, None, "h0", cluster="d")
+    cluster.set(scope=scope)
+    record = cluster.cycle()
+    found = by_account(record)
+    assert record["supply_gpus"] == 10
+    assert (found["a"]["issued_gpus"], found["b"]["issued_gpus"]) == issued
+    # Each asks for 10 GPUs here, its first choice, and for none on the other.
+    assert (found["a"]["demand_gpus"], found["b"]["demand_gpus"]) == (10, 10)
+    other = issue_cycle(cluster.engine, "d", at_s=NOON, clock=CLOCK, calendar=Calendar(), dry_run=True)
+    assert {path: row["demand_gpus"] for path, row in by_account(other).items()} == {"a": 10, "b": 0}
+    assert [d["workload"] for d in other["decisions"]] == []
+
+
+def test_fractions_of_gpus_are_divided_to_the_thousandth(cluster: Cluster) -> None:
+    """Sevenths of a GPU, as MIG slices are: 142 and six times 143 thousandths."""
+    cluster.hosts(1, gpus=1)
+    for name, share in (("a", 2), ("b", 1)):
+        cluster.share(name, share)
+        cluster.wait(f"w-{name}", name, 0.857)
+    cluster.use("used", "a", 0.142, NOON - 3 * HOUR, NOON - HOUR)
+    cluster.use("runs", "b", 0.143, NOON - HOUR, None, "h0")
+    record = cluster.cycle()
+    found = by_account(record)
+    assert found["a"]["used_gpu_ms"] == 2 * HOUR * 142
+    assert (found["a"]["demand_gpus"], found["b"]["demand_gpus"]) == ("0.857", 1)
+    issued = [row["issued_gpus"] for row in found.values()]
+    assert sum(round(float(gpus) * 1000) for gpus in issued) == 1000
+    assert all(isinstance(gpus, str) for gpus in issued)
+    assert [d["hosts"] for d in decided(record, "start")] == [{"h0": 857}]

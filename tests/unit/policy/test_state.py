@@ -123,7 +123,7 @@ def test_the_ends_of_the_ranges_are_taken() -> None:
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(PolicyConfig)])
 def test_every_setting_is_part_of_the_version(field: str) -> None:
     value, words = getattr(PolicyConfig(), field), KNOBS[field].words
-    change: dict[str, Any] = {field: words[-1] if words else value + 1}
+    change: dict[str, Any] = {field: next(word for word in words if word != value) if words else value + 1}
     changed = dataclasses.replace(PolicyConfig(), **change)
     assert changed.version != PolicyConfig().version
     assert changed.version == dataclasses.replace(PolicyConfig(), **change).version
