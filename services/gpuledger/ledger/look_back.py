@@ -164,3 +164,49 @@ def first_use(
         for account, first_s in rows:
             found[account] = min(first_s, found.get(account, first_s))
     return found
+
+
+class Credited(NamedTuple):
+    """What a run was given back: its last seconds.
+
+    Args:
+        account: Who was.
+        gpu_model: The model of the GPUs that it held last.
+        gpus_milli: How many.
+        end_s: When they were released.
+        seconds: The time that is given back, up to then.
+    """
+
+    account: str
+    gpu_model: str | None
+    gpus_milli: int
+    end_s: int
+    seconds: int
+
+
+def credited(reader: Reader, cluster: str, start_s: int, *, seq: int | None = None) -> list[Credited]:
+    """Return what runs that ended after an instant were given back for failures, net of what was taken back again."""
+    rows = driver(reader).execute(
+        f"""
+        WITH given AS (
+            SELECT workload, run, CASE debit_pot WHEN 'spent' THEN debit_account ELSE credit_account END AS account,
+                   sum(CASE debit_pot WHEN 'spent' THEN amount ELSE -amount END)::bigint AS gpu_ms
+            FROM ledger.postings
+            -- Days are those of the organisation's zone, which begin up to 14 hours before or after those of UTC.
+            WHERE book = %(book)s AND effective_on >= (to_timestamp(%(start)s) AT TIME ZONE 'UTC')::date - 1
+              AND code = 'credit' AND commodity = 'gpu_ms'
+              AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s::bigint)
+              AND (debit_pot, credit_pot) IN (('spent', 'credited'), ('credited', 'spent'))
+            GROUP BY 1, 2, 3
+        )
+        SELECT given.account, gpu_model, gpus_milli, extract(epoch FROM to_at)::bigint, gpu_ms / gpus_milli
+        FROM given, LATERAL (
+            SELECT gpu_model, gpus_milli, to_at FROM ledger.segments AS s
+            WHERE s.book = %(book)s AND s.workload = given.workload AND s.run = given.run
+              AND s.account = given.account AND {said("s", seq)} AND s.class = 'allocated' AND s.to_at IS NOT NULL
+            ORDER BY s.from_at DESC LIMIT 1) AS ended
+        WHERE gpu_ms > 0 AND gpus_milli > 0 AND to_at > to_timestamp(%(start)s)
+        """,
+        {"book": cluster, "start": start_s, "seq": seq},
+    )
+    return [Credited(*row) for row in rows]

@@ -15,7 +15,6 @@ from gpuledger.ledger.rates import UNWEIGHTED, Rates
 from gpuledger.policy.entitlement import Entitled, History, entitled
 from gpuledger.policy.memory import Memory, Step, steps_of
 
-
 Books = Mapping[str, int | None]
 """Cluster -> the row of its book as of which it is read; None for now."""
 
@@ -124,7 +123,7 @@ def _capacity(reader: Reader, books: Books, memory: Memory, rates: Rates) -> tup
 
 
 def _use(reader: Reader, books: Books, memory: Memory, rates: Rates) -> dict[str, Used]:
-    """Sum what the edges of segments say; time is cut where a weight changes."""
+    """Sum what the edges of segments say, net of credits; time is cut where a weight changes."""
     changes = {at_s for steps in rates.steps.values() for at_s, _ in steps}
     cuts = sorted(at_s for at_s in changes if memory.start_s < at_s < memory.end_s)
     pieces = list(pairwise([memory.start_s, *cuts, memory.end_s]))
@@ -142,9 +141,13 @@ def _use(reader: Reader, books: Books, memory: Memory, rates: Rates) -> dict[str
             )
             seconds = memory.sums[edge.bucket] * edge.number + memory.weights[edge.bucket] * edge.seconds
             units[edge.account, edge.klass] += weight * seconds
+        for given in look_back.credited(reader, cluster, memory.start_s, seq=seq):
+            weight = rates.weighted(given.gpu_model, given.gpus_milli, given.end_s - 1, given.end_s)
+            seconds = memory.weight(given.end_s - given.seconds, given.end_s)
+            units[given.account, "allocated"] -= weight * seconds
     return {
         account: Used(
-            memory.rounded(units[account, "allocated"], per_unit=WEIGHT_ONE),
+            memory.rounded(max(units[account, "allocated"], 0), per_unit=WEIGHT_ONE),
             memory.rounded(units[account, "unallocated"], per_unit=WEIGHT_ONE),
         )
         for account in sorted({account for account, _ in units})

@@ -82,7 +82,7 @@ def carried_out(state: ClusterState, cycle: Cycle, config: PolicyConfig) -> Clus
             )
         )
         if decision.klass == "allocated":
-            held[gang.account] = held.get(gang.account, 0) + gang.gpus_milli * protected_s
+            held[gang.account] = held.get(gang.account, 0) + gang.counted_gpu_ms(protected_s)
     return replace(
         state,
         accounts=tuple(_holding(account, held.get(account.account, 0)) for account in state.accounts),

@@ -122,6 +122,11 @@ class Capacity:
     ahead_gpu_ms: int | Fraction
     shared_milli: int | None = None
 
+    @property
+    def counted_milli(self) -> int:
+        """Healthy capacity now as use counts it."""
+        return self.healthy_milli if self.shared_milli is None else self.shared_milli
+
 
 def build_tree(
     accounts: Iterable[AccountState],
@@ -179,13 +184,8 @@ def build_tree(
             created_s=state.created_s,
         )
     root = built.pop(ROOT)
-    healthy_milli, shared_milli = capacity.healthy_milli, capacity.shared_milli
-    return Tree(
-        root,
-        {path: built[path] for path in sorted(built)},
-        healthy_milli,
-        healthy_milli if shared_milli is None else shared_milli,
-    )
+    nodes = {path: built[path] for path in sorted(built)}
+    return Tree(root, nodes, capacity.healthy_milli, capacity.counted_milli)
 
 
 def round_exactly(tree: Tree, exact: Mapping[str, Fraction], *, unit: int = 1) -> dict[str, int]:

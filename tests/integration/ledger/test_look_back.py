@@ -2,10 +2,21 @@
 
 from collections import Counter
 
-from tests.integration.ledger.books import CLUSTER, HOUR, Ledger, registered, run_of, started, submitted, told
+from tests.integration.ledger.books import (
+    CLUSTER,
+    HOUR,
+    Ledger,
+    ended,
+    registered,
+    run_of,
+    started,
+    submitted,
+    told,
+)
 
 from gpuledger.database.engine import reading
 from gpuledger.events import budget, host
+from gpuledger.events.incident import CreditGranted
 from gpuledger.ledger import look_back
 from gpuledger.ledger.look_back import Edge
 
@@ -86,3 +97,15 @@ def test_shares_creations_and_first_uses_have_their_moments(ledger: Ledger) -> N
         assert look_back.created(reader) == {"org/a": 50}
         assert look_back.first_use(reader, [CLUSTER], ["org/a", "org/b"]) == {"org/a": 55}
         assert look_back.first_use(reader, [], ["org/a"]) == {}
+
+
+def test_what_is_given_back_is_the_end_of_a_run(ledger: Ledger) -> None:
+    ledger.append(
+        told(0, submitted()), told(0, started(gpu_model="H100")), told(10 * HOUR, ended(reason="NODE_FAIL")),
+        told(10 * HOUR, CreditGranted(cluster=CLUSTER, workload="w1", run="r1", incident="i", cap_s=HOUR)),
+    )  # fmt: skip
+    with reading(ledger.engine) as reader:
+        given = ("org/vision", "H100", 8000, 10 * HOUR, HOUR)
+        assert look_back.credited(reader, CLUSTER, 10 * HOUR - 1) == [given]
+        assert look_back.credited(reader, CLUSTER, 10 * HOUR) == []
+        assert look_back.credited(reader, "nowhere", 0) == []

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from tests.integration.policy.worlds import CLOCK, HOUR, NOON, by_account, decided, event
 
 from gpuledger.database.engine import make_engine, reading, writing
-from gpuledger.events import budget, host, workload
+from gpuledger.events import budget, host, incident, workload
 from gpuledger.events.envelope import Event, book_of
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.knobs import PolicyConfig, Value
@@ -286,3 +286,19 @@ def test_fractions_of_gpus_are_divided_to_the_thousandth(cluster: Cluster) -> No
     assert sum(round(float(gpus) * 1000) for gpus in issued) == 1000
     assert all(isinstance(gpus, str) for gpus in issued)
     assert [d["hosts"] for d in decided(record, "start")] == [{"h0": 857}]
+
+
+def test_what_was_given_back_for_a_failure_was_not_used(cluster: Cluster) -> None:
+    """A run of 10 GPUs is stopped by a failure after five hours; it had saved nothing, and gets four hours back."""
+    cluster.hosts(1)
+    cluster.share("a", 1)
+    cluster.use("w", "a", 10, NOON - DAY, None, "h0")
+    stopped = NOON - DAY + 5 * HOUR
+    cluster.tell(stopped, workload.Ended(cluster="c", workload="w", run="1", reason="NODE_FAIL"))
+    assert cluster.account("a")["used_gpu_ms"] == 5 * 10 * GPU_HOUR
+    given = incident.CreditGranted(cluster="c", workload="w", run="1", incident="i", cap_s=4 * HOUR)
+    cluster.tell(stopped, given)
+    assert cluster.account("a")["used_gpu_ms"] == 10 * GPU_HOUR
+    # Half of what remains has left the window by then, and all that was given back is still in it.
+    at_s = NOON + 6 * DAY + HOUR // 2
+    assert cluster.account("a", at_s)["used_gpu_ms"] == 5 * GPU_HOUR
