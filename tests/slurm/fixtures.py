@@ -26,7 +26,7 @@ from tests.slurm.driving import Slurm
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[Slurm]:
     """A running cluster; ``submit``, ``wait``, ``sacct`` and more."""
-    with _folder() as folder:
+    with own_folder() as folder:
         cluster = Cluster(folder)
         try:
             cluster.start()
@@ -39,7 +39,8 @@ def slurm() -> Iterator[Slurm]:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def own_folder() -> Iterator[Path]:
+    """A folder for a cluster, gone afterwards."""
     # Not below pytest's own, which nobody else may enter: jobs of other users run in it.
     folder = Path(tempfile.mkdtemp(prefix="gpuledger-slurm-", dir="/tmp"))
     try:

@@ -13,6 +13,7 @@ from gpuledger.cli import (
     database,
     dead_letters,
     demo,
+    enforcing,
     fairshare,
     grants,
     heads,
@@ -71,6 +72,7 @@ app.command("why")(why.why)
 app.command("replay")(policy.replay)
 app.command("quote")(quote.quote)
 app.command("calendar")(agenda.calendar)
+app.add_typer(enforcing.app, name="enforce")
 app.command("fairshare")(fairshare.fairshare)
 app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)

@@ -1,6 +1,6 @@
-"""The Kubernetes API through its official client: objects listed and watched, as bytes. Nothing else imports it."""
+"""The Kubernetes API through its official client: objects listed, watched and changed. Nothing else imports it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -11,9 +11,10 @@ import msgspec
 import urllib3
 from kubernetes import client, config, watch
 
-from gpuledger.kernel.errors import GpuledgerError, Refused, Unavailable
+from gpuledger.kernel.errors import Conflict, GpuledgerError, Refused, Unavailable
 
 PAGE = 500
+JSON_PATCH = "application/json-patch+json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +140,14 @@ class KubernetesApi:
         self._client = client.ApiClient(settings)
         self._core, self._custom = client.CoreV1Api(self._client), client.CustomObjectsApi(self._client)
 
-    def resources(self) -> list[tuple[Resource, str]]:
-        """Return the kinds that the cluster has; see ``Api.resources``."""
+    def resources(self, wanted: Sequence[Resource] = RESOURCES) -> list[tuple[Resource, str]]:
+        """Return which of the kinds the cluster has; see ``Api.resources``."""
         with _reported("the API groups"):
             groups = client.ApisApi(self._client).get_api_versions().groups
         served = {group.name: {version.version for version in group.versions} for group in groups}
         return [
             (resource, version)
-            for resource in RESOURCES
+            for resource in wanted
             for version in resource.versions[:1] * (not resource.group)
             or [v for v in resource.versions if v in served.get(resource.group, ())][:1]
         ]
@@ -190,6 +191,53 @@ class KubernetesApi:
                 moment = found.get("metadata", {}).get("resourceVersion", "")
                 yield Change(event["type"], msgspec.json.encode({"kind": resource.kind, **found}), moment)
 
+    def patch(
+        self,
+        resource: Resource,
+        version: str,
+        namespace: str,
+        name: str,
+        operations: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Change an object by a JSON patch, whole or not at all.
+
+        Args:
+            resource: Its kind.
+            version: The version of its API.
+            namespace: Its namespace; empty when it belongs to none.
+            name: Its name.
+            operations: RFC 6902.
+
+        Raises:
+            Conflict: When it is not as the patch tests, or changed meanwhile.
+            Unavailable: When the API cannot be reached.
+            Refused: When it does not let us.
+        """
+        of = (resource.group, version, resource.plural, name, [dict(operation) for operation in operations])
+        with _reported(f"{resource.plural} {name}", "patch"):
+            if namespace:
+                group, _, plural, _, body = of
+                self._custom.patch_namespaced_custom_object(
+                    group, version, namespace, plural, name, body, _content_type=JSON_PATCH
+                )
+            else:
+                self._custom.patch_cluster_custom_object(*of, _content_type=JSON_PATCH)
+
+    def evict(self, namespace: str, name: str, uid: str) -> None:
+        """Ask a pod to leave, with the grace that it asked for itself; disruption budgets are heeded.
+
+        Raises:
+            Conflict: When the pod is another one by now.
+            Unavailable: When the API cannot be reached, or a disruption budget forbids it now.
+            Refused: When the API does not let us, or there is no such pod.
+        """
+        body = client.V1Eviction(
+            metadata=client.V1ObjectMeta(name=name, namespace=namespace),
+            delete_options=client.V1DeleteOptions(preconditions=client.V1Preconditions(uid=uid)),
+        )
+        with _reported(f"pods {name}", "create pods/eviction"):
+            self._core.create_namespaced_pod_eviction(name, namespace, body)
+
     def _ask(self, resource: Resource, version: str, **options: Any) -> Any:  # noqa: ANN401
         options["_preload_content"] = False
         if resource.group:
@@ -216,7 +264,7 @@ def _configure(settings: client.Configuration, kubeconfig: Path | None, context:
 
 
 @contextmanager
-def _reported(what: str) -> Iterator[None]:
+def _reported(what: str, verbs: str = "get, list and watch") -> Iterator[None]:
     """Say what an error of the client means for who asks."""
     try:
         yield
@@ -225,9 +273,10 @@ def _reported(what: str) -> Iterator[None]:
         if error.status == HTTPStatus.GONE:
             raise Gone(said) from error
         if error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
-            raise Refused(
-                said, hint=f"let the account get, list and watch {what}: docs/sources/kubernetes.md"
-            ) from error
-        raise Unavailable(said, hint="the collector goes on where it stopped") from error
+            docs = "docs/sources/kubernetes.md" if "list" in verbs else "docs/enforcing.md"
+            raise Refused(said, hint=f"let the account {verbs} {what}: {docs}") from error
+        if error.status in {HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY}:
+            raise Conflict(f"{said}: it changed meanwhile", hint="the next run looks at it again") from error
+        raise Unavailable(said, hint="the next look goes on where this one stopped") from error
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
         raise Unavailable(f"{what}: the Kubernetes API cannot be reached: {error}") from error

@@ -56,6 +56,7 @@ COMMANDS = (
     "replay",
     "quote",
     "calendar",
+    "enforce",
     "fairshare",
     "rollup",
     "rebuild",

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from tests.brokers.secured import Authority
 from tests.unit.collect.recorded import Recorded, kubeconfig, listening, served
+from tests.unit.enforce.kubes import Kubernetes, queue, serving
+from tests.unit.enforce.kubes import pod as kube_pod
+from tests.unit.enforce.kubes import workload as kube_workload
 from tests.unit.sources.kubernetes.building import bound, node, pod, pod_set, workload
 
 from gpuledger.collect.kubernetes_api import RESOURCES, Gone, KubernetesApi, Resource
-from gpuledger.kernel.errors import Refused, Unavailable
+from gpuledger.kernel.errors import Conflict, Refused, Unavailable
 
 NODE, WORKLOAD, _, POD = RESOURCES
 
@@ -184,3 +187,66 @@ def test_an_account_without_a_token_names_no_cluster(account: Path, monkeypatch:
     (account / "token").unlink()
     with pytest.raises(Refused, match="no Kubernetes cluster: Service token file does not exist"):
         KubernetesApi()
+
+
+@pytest.fixture
+def changing(tmp_path: Path) -> Iterator[tuple[KubernetesApi, Kubernetes]]:
+    cluster = Kubernetes(queue("a", None), kube_workload("w", "a"), kube_pod("p", "g"))
+    with serving(cluster, tmp_path) as config:
+        yield KubernetesApi(config), cluster
+
+
+QUEUE = Resource("Queue", "queues", "scheduling.run.ai", ("v2",))
+SET = [{"op": "add", "path": "/spec/priority", "value": 7}]
+
+
+def test_objects_with_and_without_a_namespace_are_patched(
+    changing: tuple[KubernetesApi, Kubernetes],
+) -> None:
+    api, cluster = changing
+    assert api.resources([QUEUE]) == [(QUEUE, "v2")]
+    api.patch(QUEUE, "v2", "", "a", SET)
+    api.patch(WORKLOAD, "v1beta2", "team", "w", SET)
+    assert cluster.patches == [
+        "/apis/scheduling.run.ai/v2/queues/a",
+        "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/workloads/w",
+    ]
+    assert cluster["Queue", "a"]["spec"]["priority"] == 7
+
+
+def test_a_patch_whose_test_fails_is_a_conflict_and_changes_nothing(
+    changing: tuple[KubernetesApi, Kubernetes],
+) -> None:
+    api, cluster = changing
+    with pytest.raises(Conflict, match="it changed meanwhile"):
+        api.patch(QUEUE, "v2", "", "a", [{"op": "test", "path": "/metadata/uid", "value": "other"}, *SET])
+    assert "priority" not in cluster["Queue", "a"]["spec"]
+
+
+def test_a_pod_is_evicted_if_it_is_the_one_that_was_meant(changing: tuple[KubernetesApi, Kubernetes]) -> None:
+    api, cluster = changing
+    api.evict("team", "p", "uid-p")
+    assert cluster.evicted == ["p/uid-p"]
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (403, Refused, "answered 403"),
+        (404, Refused, "answered 404"),
+        (409, Conflict, "changed meanwhile"),
+        (429, Unavailable, "answered 429"),
+        (500, Unavailable, "answered 500"),
+    ],
+)
+def test_what_a_change_is_refused_for_says_what_to_do(
+    changing: tuple[KubernetesApi, Kubernetes], status: int, error: type[Exception], said: str
+) -> None:
+    api, cluster = changing
+    cluster.refuses = {"a": status, "p": status}
+    with pytest.raises(error, match=said):
+        api.patch(QUEUE, "v2", "", "a", SET)
+    with pytest.raises(error, match=said) as raised:
+        api.evict("team", "p", "uid-p")
+    if error is Refused:
+        assert raised.value.hint == "let the account create pods/eviction pods p: docs/enforcing.md"  # type: ignore[attr-defined]

@@ -1,0 +1,74 @@
+"""What enforcers read from the ledger, at the moment of acting."""
+
+from collections.abc import Iterable
+
+from gpuledger.database.engine import Reader
+from gpuledger.enforce.facts import Facts
+from gpuledger.kernel.amounts import WEIGHT_ONE
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import instant
+from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger import cycles, queries
+from gpuledger.ledger.balances import BalanceQuery, balance
+from gpuledger.ledger.host_orders import host_orders
+from gpuledger.ledger.rates import UNWEIGHTED
+from gpuledger.policy.configured import read_config
+from gpuledger.policy.reading import read_state
+
+
+def read_facts(
+    reader: Reader, cluster: str, now_s: int, *, scheduler: str, calendar: Calendar, stale_after_s: int
+) -> Facts:
+    """Return the newest cycle of a cluster, and the ledger now.
+
+    Args:
+        reader: The ledger, in one snapshot.
+        cluster: The cluster.
+        now_s: The present.
+        scheduler: What begins the sources of the scheduler's own facts: its word about hosts is no order to it.
+        calendar: The organisation's days before it has set its own.
+        stale_after_s: How old a cycle may be that stops and orders.
+
+    Raises:
+        NotFound: When the cluster is not known, or had no cycle yet.
+        Refused: When it has no healthy GPUs.
+    """
+    state = read_state(reader, cluster, now_s, read_config(reader, cluster, now_s))
+    newest = cycles.latest(reader, cluster)
+    if newest is None:
+        raise NotFound(
+            f"cluster {cluster!r} had no cycle yet: there is nothing to enforce",
+            hint=f"gpuledger cycle --cluster {cluster}",
+        )
+    models = {host.gpu_model for host in state.hosts}
+    decisions = cycles.decisions_of(reader, cluster, newest)  # those to wait are kept for a while only
+    return Facts(
+        record=newest.issued.record
+        if decisions is None
+        else {**newest.issued.record, "decisions": decisions},
+        cycle_at_s=newest.at_s,
+        now_s=now_s,
+        running={run.id: run for run in state.running},
+        draining=host_orders(reader, cluster, scheduler, now_s),
+        left_gpu_ms=_left(reader, cluster, now_s, models, calendar),
+        stale_after_s=stale_after_s,
+    )
+
+
+def _left(
+    reader: Reader, cluster: str, now_s: int, models: Iterable[str], calendar: Calendar
+) -> dict[str, int]:
+    """Return what each hard account has left, in physical GPU-time of the dearest GPUs of the cluster.
+
+    Schedulers count GPUs, budgets count weighted ones: on the dearest model nobody gets more than the budget holds.
+    """
+    card = queries.rate_cards(reader).get(cluster, UNWEIGHTED)
+    dearest = max((card.weight(model, now_s) for model in models), default=WEIGHT_ONE)
+    found = {}
+    for account in sorted(queries.hard_accounts(reader, instant(now_s))):
+        try:
+            own = balance(reader, account, BalanceQuery(cluster=cluster), now_s, calendar)
+        except NotFound:
+            continue  # nothing was ever granted to it here, nor charged
+        found[account] = own.available_gpu_ms * WEIGHT_ONE // max(dearest, 1)
+    return found
