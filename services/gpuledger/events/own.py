@@ -5,7 +5,7 @@ period that goes on, a clock that runs ahead. Orders that a book takes as they c
 overdraft, grants, transfers, policy data - are facts like any other.
 """
 
-from gpuledger.events import budget, closing, decision, incident, telemetry
+from gpuledger.events import budget, closing, decision, incident, telemetry, workload
 from gpuledger.events.registry import Fact
 
 OWN: dict[type[Fact], str] = {
@@ -25,5 +25,6 @@ OWN: dict[type[Fact], str] = {
     incident.CreditWithdrawn: "incident credit",
     incident.IncidentFound: "incident credit",
     telemetry.Sealed: "tick",
+    workload.PreemptionAnnounced: "cycle",
 }
 """A class of facts -> the command that makes the ledger write one."""

@@ -17,6 +17,7 @@ _FACTS: dict[str, type[Fact]] = {
     "workload.ready": workload.Ready,
     "workload.checkpointed": workload.Checkpointed,
     "workload.preempted": workload.Preempted,
+    "workload.preemption_announced": workload.PreemptionAnnounced,
     "workload.requeued": workload.Requeued,
     "workload.ended": workload.Ended,
     "host.registered": host.Registered,

@@ -4,7 +4,18 @@ from typing import Literal
 
 import msgspec
 
-from gpuledger.events.fields import Category, Count, Exit, Instant, Label, Name, Person, Reason, User
+from gpuledger.events.fields import (
+    Category,
+    Composed,
+    Count,
+    Exit,
+    Instant,
+    Label,
+    Name,
+    Person,
+    Reason,
+    User,
+)
 
 WorkloadClass = Literal["allocated", "unallocated"]
 
@@ -108,6 +119,22 @@ class Ready(RunFact, frozen=True, kw_only=True, omit_defaults=True):
 
 class Checkpointed(RunFact, frozen=True, kw_only=True, omit_defaults=True):
     """The run's work up to now would survive its end."""
+
+
+class PreemptionAnnounced(RunFact, frozen=True, kw_only=True, omit_defaults=True):
+    """The run was told that it has to leave, or may have to.
+
+    Args:
+        leaves_at: When its GPUs are expected back.
+        reason: For whom and why, one sentence.
+        asker: The workload that gets its GPUs; absent when its host is emptied.
+        foreseen: Whether it is foreseen only: the run stays if its GPUs turn out not to be needed.
+    """
+
+    leaves_at: Instant
+    reason: Composed
+    asker: Label | None = None
+    foreseen: bool = False
 
 
 class ClassChanged(RunFact, frozen=True, kw_only=True, omit_defaults=True):

@@ -15,13 +15,14 @@ import msgspec
 
 from gpuledger.database.engine import Writer
 from gpuledger.events.budget import AllocationIssued
-from gpuledger.events.envelope import make
+from gpuledger.events.envelope import Event, make
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
 from gpuledger.ledger import cycle_decisions, cycles, outbox, store
 from gpuledger.ledger.append import append
 from gpuledger.policy.cycle import Cycle
 from gpuledger.policy.decisions import Action
+from gpuledger.policy.notices import Notice, notices
 from gpuledger.policy.publication import SOURCE, messages
 from gpuledger.policy.published import as_json
 from gpuledger.policy.state import ClusterState, PolicyConfig
@@ -36,11 +37,13 @@ class Decided:
         at_s: The instant that it decides for.
         issued: What is journalled of it.
         published: The whole cycle under its published keys.
+        notices: What runs are told that have to leave.
     """
 
     at_s: int
     issued: AllocationIssued
     published: dict[str, Any]
+    notices: tuple[Notice, ...] = ()
 
     @classmethod
     def of(
@@ -62,7 +65,8 @@ class Decided:
             waiting=len(published["decisions"]) - len(orders),
             record={**published, "decisions": orders},
         )
-        return cls(at_s=state.at_s, issued=issued, published=published)
+        told = notices(state, config, cycle)
+        return cls(at_s=state.at_s, issued=issued, published=published, notices=told)
 
 
 def record(
@@ -89,7 +93,7 @@ def record(
     if (before := cycles.of_instant(writer, issued.cluster, decided.at_s)) is not None:
         return before
     event, _ = make(id=f"cycle/{issued.cycle}", source=SOURCE, at_s=decided.at_s, data=issued)
-    append(writer, issued.cluster, [event], clock=clock, calendar=calendar)
+    append(writer, issued.cluster, [event, *_untold(writer, decided)], clock=clock, calendar=calendar)
     seq = store.sequence_of(writer, issued.cluster, event.digest)  # a settlement may have followed it
     for value in messages(issued, decided.at_s):
         outbox.enqueue(writer, ALLOCATIONS, issued.cluster, value)
@@ -97,6 +101,19 @@ def record(
     cycle_decisions.keep(writer, issued.cluster, seq, decided.at_s, decisions)
     cycle_decisions.forget(writer, issued.cluster, decided.at_s - kept_s, seq)
     return None
+
+
+def _untold(writer: Writer, decided: Decided) -> list[Event]:
+    """Return what runs have not been told yet: each is told once, whatever later cycles repeat."""
+    ids = [notice.id for notice in decided.notices]
+    known = (
+        {id_ for id_, _, _ in store.known_identities(writer, decided.issued.cluster, ids)} if ids else set()
+    )
+    return [
+        make(id=notice.id, source=SOURCE, at_s=decided.at_s, data=notice.fact)[0]
+        for notice in decided.notices
+        if notice.id not in known
+    ]
 
 
 def _digest(value: object) -> str:

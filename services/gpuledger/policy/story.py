@@ -147,6 +147,7 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         *_submission(asked, history),
         *_decisions(told.known),
         *_runs(history, asked, told, config),
+        *_notices(told.known),
         *_marks(told.known, history),
         *_credits(history),
     ]
@@ -281,6 +282,16 @@ def _protection(
     if not minimum_s:
         return ", without protection"
     return f", protected until {moment(first.from_s + minimum_s)} by its minimum runtime (nobody admitted it)"
+
+
+def _notices(known: Iterable[Known]) -> Iterable[Happening]:
+    """Tell what a run was told: that it has to leave, or may have to."""
+    for fact in known:
+        data = fact.data
+        if isinstance(data, events.PreemptionAnnounced):
+            what = "preemption foreseen" if data.foreseen else "preemption announced"
+            text = f"{data.reason} Its GPUs are expected back at {iso(data.leaves_at)}."
+            yield Happening(at_s=fact.at_s, what=what, text=text, run=data.run)
 
 
 def _changes(run: str, segments: Sequence[Segment], known: Iterable[Known]) -> Iterable[Happening]:

@@ -49,6 +49,7 @@ def test_a_preempted_run_is_told_for_whom(world: World) -> None:
     world.take(started("w-b4", NOON, 4))
     world.cycle(NOON + 60)
     world.cycle(NOON + HOUR)
+    world.cycle(NOON + HOUR + 30)
     stop = happened(workload.Preempted, "w-a", NOON + HOUR + 60, run="1", reason="preempted")
     world.take(stop)
     world.cycle(NOON + HOUR + 120)
@@ -56,6 +57,9 @@ def test_a_preempted_run_is_told_for_whom(world: World) -> None:
     assert answer.story.state is State.WAITS
     told = next(one.text for one in answer.story.happenings if one.what == "preempted")
     assert told.startswith("Preempted after 2 h 1 min: Leaves for w-b8 of account c/b")
+    announced = [one for one in answer.story.happenings if one.what.startswith("preemption")]
+    # It was told once that it has to leave, however often the order was repeated.
+    assert [(one.what, one.at_s) for one in announced] == [("preemption announced", NOON + HOUR)]
     assert answer.decided is not None
 
 

@@ -118,6 +118,25 @@ def test_a_preemption_names_for_whom_and_the_workload_waits_again() -> None:
     assert "no recorded cycle told it to leave" in text_of(story(*known), "preempted")
 
 
+def test_what_a_run_was_told_is_told() -> None:
+    notice = fact(
+        4000,
+        events.PreemptionAnnounced,
+        run="1",
+        leaves_at=instant(4060),
+        reason="Leaves for w2.",
+        asker="w2",
+    )
+    foreseen = fact(
+        3000, events.PreemptionAnnounced, run="1", leaves_at=instant(4060), reason="May.", foreseen=True
+    )
+    found = story(submitted(), started(100), foreseen, notice)
+    assert told(found)[2:] == [(3000, "preemption foreseen"), (4000, "preemption announced")]
+    assert text_of(found, "preemption announced") == (
+        "Leaves for w2. Its GPUs are expected back at 1970-01-01T01:07:40Z."
+    )
+
+
 def test_changes_of_class_and_size_and_pauses_are_told() -> None:
     found = story(
         submitted(), started(100),
