@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from gpuledger.ledger import tables as ledger
+from gpuledger.ledger.policy_tables import policy_status
 from gpuledger.warehouse import tables as warehouse
 
 START = dt.datetime(2026, 1, 10, tzinfo=dt.UTC)
@@ -69,6 +70,14 @@ def _ledger(connection: sa.Connection) -> None:
     cycle = _cycle()
     connection.execute(sa.select(sa.func.ledger.make_partitions(cycle["recorded_at"])))
     connection.execute(sa.insert(ledger.journal), [cycle])
+    figures = {
+        "waiting": {"1": 0, "2-8": 3}, "orders": {"start": 2}, "owed_gpu_ms": 7000, "over_service_gpu_ms": 5000,
+    }  # fmt: skip
+    status = {
+        "book": "alpha", "cycle": "alpha@1773205200", "decided_at": SEEN_AT, "recorded_at": SEEN_AT, "took_ms": 1500,
+        "cycles": 1, "figures": figures,
+    }  # fmt: skip
+    connection.execute(sa.insert(policy_status), [status])
     letter = {
         "received_at": SEEN_AT, "stream": "import/philly/alpha", "partition": 0, "position": 7, "place": "a.csv:7",
         "code": "end-before-start", "reason": "the end is before the start", "hint": "mend the row", "raw": b"x",

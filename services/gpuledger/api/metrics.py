@@ -17,8 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
+from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import GpuledgerError
-from gpuledger.ledger import queries, watermarks
+from gpuledger.ledger import policy_status, queries, watermarks
 
 MetricName = Literal[
     "gpuledger_build",
@@ -37,6 +38,15 @@ MetricName = Literal[
     "gpuledger_stream_newest_record_timestamp_seconds",
     "gpuledger_stream_newest_record_age_seconds",
     "gpuledger_source_told_until_timestamp_seconds",
+    "gpuledger_policy_leader",
+    "gpuledger_policy_cycles",
+    "gpuledger_policy_cycle_timestamp_seconds",
+    "gpuledger_policy_cycle_age_seconds",
+    "gpuledger_policy_cycle_duration_seconds",
+    "gpuledger_policy_waiting_workloads",
+    "gpuledger_policy_orders",
+    "gpuledger_policy_owed_gpu_seconds",
+    "gpuledger_policy_over_service_gpu_seconds",
     "gpuledger_http_requests",
     "gpuledger_http_request_duration_seconds",
 ]
@@ -64,6 +74,16 @@ _HELP: dict[MetricName, str] = {
     "gpuledger_stream_newest_record_age_seconds": "Seconds since the newest record booked was published; while some"
     " wait, how late the books are.",
     "gpuledger_source_told_until_timestamp_seconds": "Up to when a source has told all it knows, as Unix time.",
+    "gpuledger_policy_leader": "1 when a process leads a cluster's policy, 0 when nobody does.",
+    "gpuledger_policy_cycles": "Cycles of the policy that were recorded for a cluster.",
+    "gpuledger_policy_cycle_timestamp_seconds": "The instant that the newest cycle decided for, as Unix time.",
+    "gpuledger_policy_cycle_age_seconds": "Seconds since that instant.",
+    "gpuledger_policy_cycle_duration_seconds": "How long the newest cycle took, from reading the state to its record.",
+    "gpuledger_policy_waiting_workloads": "Workloads that wait after the newest cycle, by whole GPUs asked for.",
+    "gpuledger_policy_orders": "Starts and preemptions that the newest cycle ordered.",
+    "gpuledger_policy_owed_gpu_seconds": "GPU-time that accounts with demand have used less than they were entitled to"
+    " over the window, in all.",
+    "gpuledger_policy_over_service_gpu_seconds": "GPU-time that accounts have used beyond it, in all.",
     "gpuledger_http_requests": "Requests answered, by method, route and status.",
     "gpuledger_http_request_duration_seconds": "Time from request to last byte, by method and route.",
 }
@@ -112,7 +132,7 @@ class BookCollector(Collector):
         with reading(self._context.engine) as reader:
             books, dead = queries.book_heads(reader), queries.dead_letter_count(reader)
             streams, waiting = queries.streams(reader), queries.writers_waiting(reader)
-            marks = watermarks.watermarks(reader)
+            marks, policy = watermarks.watermarks(reader), policy_status.read(reader)
         rows = GaugeMetricFamily("gpuledger_journal_rows", help_of("gpuledger_journal_rows"), labels=["book"])
         heads = GaugeMetricFamily(
             "gpuledger_book_head_timestamp_seconds",
@@ -137,7 +157,17 @@ class BookCollector(Collector):
             ages.add_metric([status.book], (now - status.last_recorded_at).total_seconds())
         letters = GaugeMetricFamily("gpuledger_dead_letters", help_of("gpuledger_dead_letters"))
         letters.add_metric([], dead)
-        return [rows, heads, ages, queues, collisions, letters, _told_until(marks), *_backlog(streams, now)]
+        return [
+            rows,
+            heads,
+            ages,
+            queues,
+            collisions,
+            letters,
+            _told_until(marks),
+            *_backlog(streams, now),
+            *_policy(policy, now),
+        ]
 
 
 def _told_until(marks: Iterable[watermarks.Watermark]) -> Metric:
@@ -166,6 +196,40 @@ def _backlog(streams: Iterable[queries.StreamStatus], now: dt.datetime) -> list[
             newest.add_metric(of, status.published_at.timestamp())
             ages.add_metric(of, (now - status.published_at).total_seconds())
     return [positions, records, takeovers, waiting, seen, newest, ages]
+
+
+def _policy(statuses: Iterable[policy_status.Status], now: dt.datetime) -> list[Metric]:
+    def gauge(name: MetricName, *labels: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(name, help_of(name), labels=["cluster", *labels])
+
+    led, decided = gauge("gpuledger_policy_leader"), gauge("gpuledger_policy_cycle_timestamp_seconds")
+    ages, took = gauge("gpuledger_policy_cycle_age_seconds"), gauge("gpuledger_policy_cycle_duration_seconds")
+    waiting, orders = (
+        gauge("gpuledger_policy_waiting_workloads", "gpus"),
+        gauge("gpuledger_policy_orders", "action"),
+    )
+    owed, over = (
+        gauge("gpuledger_policy_owed_gpu_seconds"),
+        gauge("gpuledger_policy_over_service_gpu_seconds"),
+    )
+    name: MetricName = "gpuledger_policy_cycles"
+    cycles = CounterMetricFamily(name, help_of(name), labels=["cluster"])
+    for status in statuses:
+        of = [status.cluster]
+        led.add_metric(of, status.leader is not None)
+        cycles.add_metric(of, status.cycles)
+        if status.newest is None:
+            continue
+        decided.add_metric(of, status.newest.decided_at.timestamp())
+        ages.add_metric(of, (now - status.newest.decided_at).total_seconds())
+        took.add_metric(of, status.newest.took_ms / 1000)
+        for size, workloads in status.figures["waiting"].items():
+            waiting.add_metric([*of, size], workloads)
+        for action, number in status.figures["orders"].items():
+            orders.add_metric([*of, action], number)
+        owed.add_metric(of, status.figures["owed_gpu_ms"] / GPU_MILLI)
+        over.add_metric(of, status.figures["over_service_gpu_ms"] / GPU_MILLI)
+    return [led, cycles, decided, ages, took, waiting, orders, owed, over]
 
 
 class Metrics:

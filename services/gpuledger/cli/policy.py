@@ -1,4 +1,4 @@
-"""``gpuledger cycle`` and ``replay``."""
+"""``gpuledger cycle``, ``replay`` and ``policy``."""
 
 from typing import Annotated, Any
 
@@ -6,9 +6,104 @@ import typer
 
 from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import Cluster, Json, moment_or_now
-from gpuledger.cli.output import print_json, print_table
+from gpuledger.cli.output import note, print_json, print_table
 
 SHOWN_MAX = 10
+
+
+app = typer.Typer(help="The policy as a service.", no_args_is_help=True)
+
+
+@app.command("run")
+def run(
+    cluster: Annotated[
+        list[str] | None, typer.Option("--cluster", help="A cluster; repeat for more; all unless given.")
+    ] = None,
+    every: Annotated[
+        int, typer.Option("--every", min=1, metavar="SECONDS", help="The interval of cycles.")
+    ] = 60,
+    keep: Annotated[
+        int, typer.Option("--keep", min=0, metavar="HOURS", help="How long every decision can be looked up.")
+    ] = 24,
+    once: Annotated[bool, typer.Option("--once", help="One cycle for each cluster, then end.")] = False,
+) -> None:
+    """Lead clusters: run the policy by interval and by event, record and publish; one process leads, others stand by.
+
+    A submission or an end is answered within a second or two. After an outage there is one cycle, for now.
+    """
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.ingest.relay import relay
+    from gpuledger.kernel.clock import SystemClock
+    from gpuledger.ledger import queries
+    from gpuledger.policy.leading import Leading, Terms
+    from gpuledger.streams.opening import open_broker
+
+    config, clock = settings.load(), SystemClock()
+    with open_database(config) as engine:
+        with reading(engine) as reader:
+            for name in cluster or ():
+                queries.require_cluster(reader, name)
+        leading = Leading(
+            engine,
+            clock,
+            config.calendar,
+            Terms(clusters=tuple(cluster or ()), every_s=every, kept_s=keep * 3600),
+            publish=lambda: relay(engine, open_broker(config), clock),
+            notify=note,
+        )
+        if not once:
+            leading.run()
+        for issued in leading.once():
+            note(issued)
+
+
+@app.command("status")
+def status(
+    max_age: Annotated[
+        int | None,
+        typer.Option(
+            "--max-age", metavar="SECONDS", help="Exit 3 where nobody leads, or the newest cycle is older."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show who leads each cluster, how old its newest cycle is, what waits, and who is owed."""
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.kernel.amounts import people_gpu_hours
+    from gpuledger.kernel.clock import SystemClock
+    from gpuledger.ledger import policy_status
+    from gpuledger.policy.status import as_json as status_json
+
+    with open_database(settings.load()) as engine, reading(engine) as reader:
+        found = [status_json(one, SystemClock().now()) for one in policy_status.read(reader)]
+    if as_json:
+        print_json({"clusters": found})
+    else:
+        rows = [
+            (c["cluster"], c["leader"] or "nobody", c["cycle"] or "-", "-" if c["age_s"] is None else c["age_s"],
+             "-" if c["took_ms"] is None else c["took_ms"], sum(c["waiting"].values()),
+             people_gpu_hours(c["owed_gpu_ms"] or 0), people_gpu_hours(c["over_service_gpu_ms"] or 0))
+            for c in found
+        ]  # fmt: skip
+        columns = [
+            "cluster",
+            "leader",
+            "newest cycle",
+            ">age s",
+            ">took ms",
+            ">waiting",
+            ">owed GPU-h",
+            ">over GPU-h",
+        ]
+        print_table(columns, rows)
+    if max_age is not None and any(
+        c["leader"] is None or (c["age_s"] or 0) > max_age or c["age_s"] is None for c in found
+    ):
+        raise typer.Exit(PROBLEMS)
 
 
 def cycle(

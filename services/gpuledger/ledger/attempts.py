@@ -6,7 +6,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 import stamina
 
-from gpuledger.database.engine import Writer, writing
+from gpuledger.database.engine import Writer, writing, writing_on
 from gpuledger.kernel.errors import Collided
 from gpuledger.ledger.store import note_collisions
 
@@ -23,7 +23,11 @@ Result = TypeVar("Result")
 
 
 def booked(
-    engine: sa.Engine, book: str | None, work: Callable[[Writer], Result], *, standstill_s: int | None = None
+    engine: sa.Engine | sa.Connection,
+    book: str | None,
+    work: Callable[[Writer], Result],
+    *,
+    standstill_s: int | None = None,
 ) -> Result:
     """Do work in a transaction of its own, and commit it; return what it returns.
 
@@ -31,7 +35,7 @@ def booked(
     must leave no trace but in the database. How often that happened stands with the book.
 
     Args:
-        engine: The database.
+        engine: The database; or a connection that has no transaction, for who holds a lock on it.
         book: The book that it is done on; None for what belongs to none.
         work: What is done.
         standstill_s: After doing nothing for so long it is taken for paused and ended; never unless given.
@@ -42,7 +46,8 @@ def booked(
     for attempt in stamina.retry_context(
         on=Collided, attempts=ATTEMPTS, timeout=PATIENCE_S, wait_initial=0.05, wait_max=2.0, wait_jitter=0.5
     ):
-        with attempt, writing(engine) as writer:
+        opened = writing(engine) if isinstance(engine, sa.Engine) else writing_on(engine)
+        with attempt, opened as writer:
             if standstill_s is not None:
                 writer.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{standstill_s}s'")
             result = work(writer)

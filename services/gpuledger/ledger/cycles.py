@@ -9,6 +9,12 @@ from gpuledger.events.envelope import decode_data
 from gpuledger.ledger import cycle_decisions
 from gpuledger.ledger.copying import driver
 
+WAKING = (
+    "workload.submitted", "workload.ended", "workload.preempted", "workload.requeued", "workload.resized",
+    "host.registered", "host.state_changed", "host.retired",
+)  # fmt: skip
+"""Facts after which somebody may start: work that came, GPUs that are free, GPUs that came or went."""
+
 _ISSUED = (
     "SELECT j.seq, extract(epoch FROM j.effective_at)::bigint, j.body::text FROM ledger.journal AS j"
     " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'allocation.issued'"
@@ -93,6 +99,15 @@ def find(connection: Reader | Writer, cycle: str) -> Recorded | None:
         id=f"cycle/{cycle}",
         cycle=cycle,
     )
+
+
+def is_woken(connection: Reader | Writer, cluster: str, after_seq: int) -> bool:
+    """Tell whether anything was booked after a row that a cycle should not wait for the next minute to hear of."""
+    row = driver(connection).execute(
+        "SELECT 1 FROM ledger.journal WHERE book = %s AND seq > %s AND type = ANY(%s) LIMIT 1",
+        (cluster, after_seq, list(WAKING)),
+    ).fetchone()  # fmt: skip
+    return row is not None
 
 
 def decisions_of(reader: Reader, cluster: str, recorded: Recorded) -> Sequence[dict[str, Any]] | None:

@@ -100,9 +100,19 @@ def read(reader: Reader) -> list[Status]:
     return found
 
 
-def lead(connection: Writer, book: str) -> bool:
+def lead(connection: Reader | Writer, book: str) -> bool:
     """Take a cluster's lock of leaders for the session, unless another session has it; return whether it is ours."""
     row = driver(connection).execute(
         "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (LEADERS + book,)
     ).fetchone()  # fmt: skip
     return bool(row and row[0])
+
+
+def leads(connection: Reader | Writer, book: str) -> bool:
+    """Tell whether this very session has a cluster's lock of leaders."""
+    row = driver(connection).execute(
+        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND pid = pg_backend_pid()"
+        " AND (classid::bigint << 32 | objid::bigint) = hashtextextended(%s, 0)",
+        (LEADERS + book,),
+    ).fetchone()  # fmt: skip
+    return row is not None

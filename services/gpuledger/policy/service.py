@@ -1,18 +1,18 @@
 """The thin room around the policy: read the state in one snapshot, decide, record."""
 
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-import stamina
 
-from gpuledger.database.engine import Writer, detached, reading_on, writing_on
+from gpuledger.database.engine import Writer, detached, reading_on
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, seconds
-from gpuledger.kernel.errors import Collided
 from gpuledger.ledger import cycles, queries
 from gpuledger.ledger.admission import SLICE_S
+from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.cycle_decisions import KEPT_S
 from gpuledger.ledger.landing import land
 from gpuledger.policy.configured import read_config
@@ -25,16 +25,17 @@ from gpuledger.policy.status import note
 STANDSTILL_S = 20
 """A transaction in which nothing happens for so long is taken for that of a paused process, and ended."""
 
-ATTEMPTS = 5
-"""How often a transaction is made in all that the database gives up for the sake of others."""
 
-PATIENCE_S = 150
-"""After so long none is made again."""
+class Issued(NamedTuple):
+    """A cycle that was asked for.
 
-# Wherever structlog happens to be installed stamina would tell of each attempt on stdout, which belongs to the answer.
-stamina.instrumentation.set_on_retry_hooks(())
+    Args:
+        published: The cycle under its published keys; the one that was recorded for the instant, if there was one.
+        sequences: Vector book -> sequence that its state was read under.
+    """
 
-Result = TypeVar("Result")
+    published: dict[str, Any]
+    sequences: Mapping[str, int]
 
 
 def issue_cycle(
@@ -55,7 +56,7 @@ def issue_cycle(
     with detached(engine) as connection:
         if dry_run:
             return _decide(connection, cluster, at_s).published
-        return Issuing(connection, clock, calendar).issue(cluster, at_s)
+        return Issuing(connection, clock, calendar).issue(cluster, at_s).published
 
 
 class Issuing:
@@ -66,54 +67,48 @@ class Issuing:
         clock: Stamps what is written.
         calendar: Cuts days until the organisation has set its zone.
         kept_s: How long decisions are kept.
+        guard: Called in every transaction that writes; raises when it must not.
     """
 
     def __init__(
-        self, connection: sa.Connection, clock: Clock, calendar: Calendar, *, kept_s: int = KEPT_S
+        self,
+        connection: sa.Connection,
+        clock: Clock,
+        calendar: Calendar,
+        *,
+        kept_s: int = KEPT_S,
+        guard: Callable[[Writer, str], None] = lambda _, __: None,
     ) -> None:
-        self._connection, self._clock, self._calendar, self._kept_s = connection, clock, calendar, kept_s
+        self._connection, self._clock, self._calendar = connection, clock, calendar
+        self._kept_s, self._guard = kept_s, guard
 
-    def issue(self, cluster: str, at_s: int) -> dict[str, Any]:
+    def issue(self, cluster: str, at_s: int) -> Issued:
         """Land, read, decide and record; see ``issue_cycle``."""
         began = time.monotonic()
         if abs(seconds(self._clock.now()) - at_s) < SLICE_S:  # a cycle of another time moves nobody now
-            self._booked(
-                lambda writer: land(
-                    writer, cluster, clock=self._clock, calendar=queries.calendar(writer, self._calendar)
-                )
-            )
+            booked(self._connection, cluster, partial(self._land, cluster), standstill_s=STANDSTILL_S)
         decided = _decide(self._connection, cluster, at_s)
-
-        def keep(writer: Writer) -> bool:
-            calendar = queries.calendar(writer, self._calendar)
-            before = record(writer, decided, clock=self._clock, calendar=calendar, kept_s=self._kept_s)
-            if before is None:
-                note(writer, decided, took_ms=round(1000 * (time.monotonic() - began)), now=self._clock.now())
-            return before is None
-
-        if self._booked(keep):
-            return decided.published
-        return self._recorded(cluster, at_s)
-
-    def _recorded(self, cluster: str, at_s: int) -> dict[str, Any]:
+        keep = partial(self._keep, decided, began)
+        if booked(self._connection, cluster, keep, standstill_s=STANDSTILL_S):
+            return Issued(decided.published, decided.issued.sequences)
         with reading_on(self._connection) as reader:
             found = cycles.of_instant(reader, cluster, at_s)
             assert found is not None  # noqa: S101 - it was there, and nothing takes it away
-            return whole(reader, cluster, found)
+            return Issued(whole(reader, cluster, found), found.issued.sequences)
 
-    def _booked(self, work: Callable[[Writer], Result]) -> Result:
-        for attempt in stamina.retry_context(
-            on=Collided,
-            attempts=ATTEMPTS,
-            timeout=PATIENCE_S,
-            wait_initial=0.05,
-            wait_max=2.0,
-            wait_jitter=0.5,
-        ):
-            with attempt, writing_on(self._connection) as writer:
-                writer.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{STANDSTILL_S}s'")
-                return work(writer)
-        raise AssertionError("retry_context returns or raises")  # pragma: no cover
+    def _land(self, cluster: str, writer: Writer) -> None:
+        self._guard(writer, cluster)
+        calendar = queries.calendar(writer, self._calendar)
+        land(writer, cluster, clock=self._clock, calendar=calendar)
+
+    def _keep(self, decided: Decided, began: float, writer: Writer) -> bool:
+        """Record the cycle, unless there is one of its instant; return whether it was recorded."""
+        self._guard(writer, decided.issued.cluster)
+        calendar = queries.calendar(writer, self._calendar)
+        before = record(writer, decided, clock=self._clock, calendar=calendar, kept_s=self._kept_s)
+        if before is None:
+            note(writer, decided, took_ms=round(1000 * (time.monotonic() - began)), now=self._clock.now())
+        return before is None
 
 
 def _decide(connection: sa.Connection, cluster: str, at_s: int) -> Decided:

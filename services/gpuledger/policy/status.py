@@ -12,7 +12,7 @@ import msgspec
 
 from gpuledger.database.engine import Writer
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.kernel.clock import instant
+from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger import policy_status
 from gpuledger.policy.decisions import Action
 from gpuledger.policy.recording import Decided
@@ -75,6 +75,29 @@ def note(writer: Writer, decided: Decided, *, took_ms: int, now: dt.datetime) ->
         policy_status.Newest(decided.issued.cycle, instant(decided.at_s), now, took_ms),
         msgspec.to_builtins(figures(decided.published)._asdict()),
     )
+
+
+def as_json(status: policy_status.Status, now: dt.datetime) -> dict[str, Any]:
+    """Return how the policy's service is for a cluster, under the published keys; unknown is null.
+
+    Args:
+        status: What the database knows.
+        now: The present; ages count up to it.
+    """
+    newest, counted = status.newest, status.figures
+    return {
+        "cluster": status.cluster,
+        "leader": status.leader,
+        "cycle": newest and newest.cycle,
+        "decided_at": newest and iso(newest.decided_at),
+        "age_s": newest and int((now - newest.decided_at).total_seconds()),
+        "took_ms": newest and newest.took_ms,
+        "cycles": status.cycles,
+        "waiting": dict(counted.get("waiting", {})),
+        "orders": dict(counted.get("orders", {})),
+        "owed_gpu_ms": counted.get("owed_gpu_ms"),
+        "over_service_gpu_ms": counted.get("over_service_gpu_ms"),
+    }
 
 
 def _size(gpus_milli: int) -> str:

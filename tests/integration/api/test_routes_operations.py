@@ -45,6 +45,22 @@ def test_metrics_say_how_far_and_how_late_each_stream_is(api: TestClient) -> Non
         assert f"gpuledger_stream_{name}{{{of}}} {float(value)}" in text
 
 
+def test_metrics_say_who_leads_and_what_the_newest_cycle_came_to(api: TestClient) -> None:
+    text = api.get("/metrics").text
+    for name, labels, value in (
+        ("leader", "", 0),
+        ("cycles_total", "", 1),
+        ("cycle_age_seconds", "", 21600),
+        ("cycle_duration_seconds", "", 1.5),
+        ("waiting_workloads", ',gpus="2-8"', 3),
+        ("orders", ',action="start"', 2),
+        ("owed_gpu_seconds", "", 7),
+        ("over_service_gpu_seconds", "", 5),
+    ):
+        assert f'gpuledger_policy_{name}{{cluster="alpha"{labels}}} {float(value)}' in text
+    assert 'gpuledger_policy_cycle_age_seconds{cluster="beta"}' not in text
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_problem_type_opens_a_page(api: TestClient, kind: object) -> None:
     page = api.get(getattr(kind, "path"))  # noqa: B009 - the fixture's type is only known to pytest

@@ -51,6 +51,7 @@ COMMANDS = (
     "movements",
     "layers",
     "tick",
+    "policy",
     "cycle",
     "why",
     "replay",

@@ -1,0 +1,245 @@
+"""The policy as a service: who leads a cluster runs its cycles, by interval and by event.
+
+A leader holds its clusters' advisory locks on the one connection that it reads and writes on. Whoever has lost the
+connection has lost the locks, and can write nothing any more: a paused process that wakes up finds it closed, because
+the database ends a session that says nothing (docs/decisions/0035).
+"""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from gpuledger.database.engine import Writer, detached, reading_on
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import Clock, seconds
+from gpuledger.kernel.errors import Conflict, Fenced, GpuledgerError, Refused, Unavailable
+from gpuledger.ledger import cycles, policy_status, queries
+from gpuledger.ledger.cycle_decisions import KEPT_S
+from gpuledger.policy.service import Issuing
+
+POLL_S = 0.5
+"""How often a leader looks for what wakes it, and a standby for a cluster without a leader."""
+
+GAP_S = 1.0
+"""The least time from the end of a cycle to one that an event asks for: what came in between is decided at once."""
+
+REST = 4
+"""An event waits for so many times the duration of the cycle before: cycles by event take a fifth of a core at most."""
+
+SILENCE_S = 60
+"""A session that says nothing for so long is ended by the database: that of a process that is paused, or gone."""
+
+BACKOFF_S = (1, 2, 5, 10, 20, 30)
+"""How long to wait for a database that is away, attempt by attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a process leads, and how.
+
+    Args:
+        clusters: Which clusters; every one that there is, later ones too, for none.
+        every_s: The interval of cycles.
+        kept_s: How long decisions are kept.
+        silence_s: After so long without a word the database ends the session.
+    """
+
+    clusters: Sequence[str] = ()
+    every_s: int = 60
+    kept_s: int = KEPT_S
+    silence_s: int = SILENCE_S
+
+
+@dataclass(slots=True)
+class _Led:
+    """A cluster that this process leads.
+
+    Args:
+        decided_s: The instant of the newest cycle; None before the first.
+        seq: The row of its book that it was read up to.
+        due_s: When the interval asks for the next one.
+        rested: When an event may ask for one, by the monotonic clock.
+        complaint: What was said last of why there is no cycle.
+    """
+
+    decided_s: int | None = None
+    seq: int = 0
+    due_s: int = 0
+    rested: float = 0.0
+    complaint: str = ""
+
+
+class Leading:
+    """Leads clusters, or stands by until it may.
+
+    Args:
+        engine: The database.
+        clock: The present.
+        calendar: Cuts days until the organisation has set its zone.
+        terms: What it leads, and how.
+        publish: Publishes what waits in the outbox.
+        notify: Told what an operator may want to know.
+    """
+
+    def __init__(
+        self,
+        engine: sa.Engine,
+        clock: Clock,
+        calendar: Calendar,
+        terms: Terms,
+        *,
+        publish: Callable[[], object] = lambda: None,
+        notify: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._engine, self._clock, self._calendar = engine, clock, calendar
+        self._terms, self._publish, self._notify = terms, publish, notify
+        self._led: dict[str, _Led] = {}
+        self._news = threading.Event()
+
+    def once(self) -> list[str]:
+        """Run one cycle for each cluster and publish it; return the ids.
+
+        Raises:
+            Conflict: When another process leads one of them.
+            Refused: When a cluster is not known, or has no healthy GPUs.
+            Unavailable: When the database or broker cannot be reached.
+        """
+        issued = []
+        with self._session() as connection:
+            issuing = self._issuing(connection)
+            for cluster in self._wanted(connection):
+                if not self._take(connection, cluster):
+                    raise Conflict(
+                        f"another process leads {cluster!r}", hint="gpuledger policy status says which"
+                    )
+                issued.append(issuing.issue(cluster, self._now_s()).published["cycle"])
+        self._publish()
+        return issued
+
+    def run(self) -> None:
+        """Lead, or stand by, for ever: whatever is away is waited for."""
+        threading.Thread(target=self._publishing, name="publishing", daemon=True).start()
+        failed = 0
+        while True:
+            try:
+                with self._session() as connection:
+                    while True:
+                        self.turn(connection)
+                        failed = 0
+                        time.sleep(POLL_S)
+            except (Unavailable, Fenced) as error:
+                wait_s = BACKOFF_S[min(failed, len(BACKOFF_S) - 1)]
+                failed += 1
+                self._notify(f"{error.message}: leads nothing any more, tries again in {wait_s} s")
+                time.sleep(wait_s)
+            finally:
+                self._led.clear()
+
+    def turn(self, connection: sa.Connection) -> None:
+        """Take what has no leader, and run the cycles that are due."""
+        issuing = self._issuing(connection)
+        for cluster in self._wanted(connection):
+            if cluster not in self._led and not self._take(connection, cluster):
+                continue
+            led = self._led[cluster]
+            if self._is_due(connection, cluster, led):
+                self._cycle(issuing, cluster, led)
+
+    def _wanted(self, connection: sa.Connection) -> Sequence[str]:
+        if self._terms.clusters:
+            return self._terms.clusters
+        with reading_on(connection) as reader:
+            return queries.clusters(reader)
+
+    def _take(self, connection: sa.Connection, cluster: str) -> bool:
+        with reading_on(connection) as reader:
+            if not policy_status.lead(reader, cluster):
+                return False
+        with reading_on(connection) as reader:  # what the leader before recorded last is seen only now
+            newest = cycles.latest(reader, cluster, at_s=self._now_s())
+        led = self._led[cluster] = _Led()
+        if newest is not None:
+            led.decided_s, led.seq = newest.at_s, newest.issued.sequences.get(cluster, 0)
+            led.due_s = self._next_s(newest.at_s)
+        self._notify(f"leads {cluster}")
+        return True
+
+    def _is_due(self, connection: sa.Connection, cluster: str, led: _Led) -> bool:
+        now_s = self._now_s()
+        if led.decided_s is not None and now_s <= led.decided_s:
+            return False  # of one instant there is one cycle, and clocks may go back
+        if now_s >= led.due_s:
+            return True  # however many were missed: there is one for now
+        if time.monotonic() < led.rested or led.complaint:
+            return False
+        with reading_on(connection) as reader:
+            return cycles.is_woken(reader, cluster, led.seq)
+
+    def _cycle(self, issuing: Issuing, cluster: str, led: _Led) -> None:
+        at_s, began = self._now_s(), time.monotonic()
+        led.due_s = self._next_s(at_s)
+        try:
+            issued = issuing.issue(cluster, at_s)
+        except Refused as error:
+            if error.message != led.complaint:
+                self._notify(f"no cycle for {cluster}: {error.message}")
+            led.complaint = error.message
+            return
+        led.complaint = ""
+        led.decided_s, led.seq = at_s, issued.sequences.get(cluster, 0)
+        ended = time.monotonic()
+        led.rested = ended + max(GAP_S, REST * (ended - began))
+        self._news.set()
+
+    def _publishing(self) -> None:
+        """Publish after each cycle; a broker that is away keeps nobody from deciding."""
+        complaint = ""
+        while True:
+            self._news.wait(BACKOFF_S[-1])
+            self._news.clear()
+            try:
+                self._publish()
+                complaint = ""
+            except GpuledgerError as error:
+                if error.message != complaint:
+                    self._notify(f"not published yet: {error.message}")
+                complaint = error.message
+
+    def _issuing(self, connection: sa.Connection) -> Issuing:
+        return Issuing(connection, self._clock, self._calendar, kept_s=self._terms.kept_s, guard=_still_leads)
+
+    @contextmanager
+    def _session(self) -> Iterator[sa.Connection]:
+        with detached(self._engine) as connection:
+            where = f"{policy_status.APPLICATION} {socket.gethostname()[:30]} {os.getpid()}"
+            for name, value in (
+                ("application_name", where),
+                ("idle_session_timeout", f"{self._terms.silence_s}s"),
+                ("idle_in_transaction_session_timeout", f"{self._terms.silence_s}s"),
+                # A machine that is gone says nothing, not even goodbye.
+                ("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "5"), ("tcp_keepalives_count", "3"),
+            ):  # fmt: skip
+                connection.execute(
+                    sa.text("SELECT set_config(:name, :value, false)"), {"name": name, "value": value}
+                )
+            connection.commit()
+            yield connection
+
+    def _next_s(self, at_s: int) -> int:
+        return (at_s // self._terms.every_s + 1) * self._terms.every_s
+
+    def _now_s(self) -> int:
+        return seconds(self._clock.now())
+
+
+def _still_leads(writer: Writer, cluster: str) -> None:
+    if not policy_status.leads(writer, cluster):
+        raise Fenced(
+            f"this process leads {cluster!r} no more", hint="nothing was written; it stands by to lead again"
+        )

@@ -1,0 +1,160 @@
+"""Who leads runs the cycles: by interval, by event, one process at a time."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from tests.integration.policy.worlds import NOON, World, submitted
+
+from gpuledger.database.engine import Writer, detached, reading
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import FixedClock, instant
+from gpuledger.kernel.errors import Conflict, Fenced, Unavailable
+from gpuledger.ledger import cycles, policy_status
+from gpuledger.policy.leading import Leading, Terms
+
+LEADER = """
+import sys
+from gpuledger.database.engine import make_engine
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import SystemClock
+from gpuledger.policy.leading import Leading, Terms
+terms = Terms(clusters=("c",), every_s=3600, silence_s=int(sys.argv[2]))
+say = lambda text: print(text, flush=True)
+Leading(make_engine(sys.argv[1]), SystemClock(), Calendar(), terms, notify=say).run()
+"""
+
+
+def leading(world: World, clock: FixedClock, **terms: int) -> Leading:
+    return Leading(world.engine, clock, Calendar(), Terms(clusters=("c",), **terms))
+
+
+def instants(world: World) -> list[int]:
+    with reading(world.engine) as reader:
+        rows = reader.execute(
+            sa.text(
+                "SELECT extract(epoch FROM effective_at)::bigint FROM ledger.journal"
+                " WHERE type = 'allocation.issued' ORDER BY seq"
+            )
+        )
+        return [at_s for (at_s,) in rows]
+
+
+def wait_for(what: Callable[[], bool], within_s: float = 60) -> None:
+    deadline = time.monotonic() + within_s
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def leader_of(world: World) -> str | None:
+    with reading(world.engine) as reader:
+        (status,) = policy_status.read(reader)
+    return status.leader
+
+
+def test_the_interval_asks_and_what_was_missed_is_not_made_up(world: World) -> None:
+    clock = FixedClock(instant(NOON + 7))
+    process = leading(world, clock)
+    with process._session() as connection:
+        for step_s in (0, 1, 52, 1, 3600, 1):
+            clock.at += timedelta(seconds=step_s)
+            process.turn(connection)
+    assert [at_s - NOON for at_s in instants(world)] == [7, 60, 3661]
+
+
+def test_a_submission_is_answered_before_the_next_minute_and_only_once(world: World) -> None:
+    clock = FixedClock(instant(NOON))
+    process = leading(world, clock)
+    with process._session() as connection:
+        process.turn(connection)
+        world.intake.take([submitted("w-debug", "c/b", NOON, 1)])
+        clock.at += timedelta(seconds=1)
+        process.turn(connection)
+        assert instants(world) == [
+            NOON
+        ]  # a second has to go by since the cycle before, and its fourfold duration
+        process._led["c"].rested = 0.0
+        process.turn(connection)
+        process._led["c"].rested = 0.0
+        clock.at += timedelta(seconds=1)
+        process.turn(connection)
+    assert instants(world) == [NOON, NOON + 1]
+    with reading(world.engine) as reader:
+        assert cycles.decisions_of(reader, "c", cycles.latest(reader, "c")) is not None  # type: ignore[arg-type]
+
+
+def test_who_stands_by_runs_no_cycle_and_takes_over_with_the_next_interval(world: World) -> None:
+    clock = FixedClock(instant(NOON))
+    first, second = leading(world, clock), leading(world, clock)
+    with first._session() as one, second._session() as other:
+        first.turn(one)
+        clock.at += timedelta(seconds=60)
+        second.turn(other)
+        assert instants(world) == [NOON]
+        with pytest.raises(Conflict, match="another process leads"):
+            second.once()
+        one.close()
+        wait_for(lambda: leader_of(world) is None)
+        second.turn(other)
+    assert instants(world) == [NOON, NOON + 60]
+
+
+def test_who_has_lost_the_lock_writes_nothing(world: World) -> None:
+    process = leading(world, FixedClock(instant(NOON)))
+    with process._session() as connection:
+        process.turn(connection)
+        connection.exec_driver_sql("SELECT pg_advisory_unlock_all()")
+        connection.commit()
+        with pytest.raises(Fenced):
+            process._issuing(connection).issue("c", NOON + 60)
+    with detached(world.engine) as killer, process._session() as connection:
+        process._led.clear()
+        assert policy_status.lead(Writer(connection), "c")
+        pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        connection.commit()
+        killer.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
+        killer.commit()
+        with pytest.raises(Unavailable):
+            process._issuing(connection).issue("c", NOON + 120)
+    assert instants(world) == [NOON]
+
+
+def start(world: World, silence_s: int, said: Path) -> "subprocess.Popen[bytes]":
+    """Start a leader that writes to a file what it says."""
+    url = world.engine.url.render_as_string(hide_password=False)
+    with said.open("wb") as out:
+        return subprocess.Popen(
+            [sys.executable, "-c", LEADER, url, str(silence_s)], stdout=out, stderr=subprocess.STDOUT
+        )
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "paused"])
+def test_a_leader_that_is_killed_or_paused_is_succeeded(
+    world: World, tmp_path: Path, number: signal.Signals
+) -> None:
+    said = tmp_path / "first"
+    first = start(world, 2, said)
+    second: subprocess.Popen[bytes] | None = None
+    try:
+        wait_for(lambda: leader_of(world) is not None)
+        before = leader_of(world)
+        second = start(world, 60, tmp_path / "second")
+        os.kill(first.pid, number)
+        wait_for(lambda: leader_of(world) not in (before, None))
+        if number is signal.SIGSTOP:
+            os.kill(first.pid, signal.SIGCONT)  # it wakes up, finds its session gone, and stands by
+            wait_for(lambda: "leads nothing any more" in said.read_text())
+            assert leader_of(world) not in (before, None)
+    finally:
+        for process in (first, second):
+            if process is not None:
+                process.kill()
+                process.wait()
