@@ -53,11 +53,11 @@ def test_metrics_say_who_leads_and_what_the_newest_cycle_came_to(api: TestClient
         ("cycle_age_seconds", "", 21600),
         ("cycle_duration_seconds", "", 1.5),
         ("waiting_workloads", ',gpus="2-8"', 3),
-        ("orders", ',action="start"', 2),
         ("owed_gpu_seconds", "", 7),
         ("over_service_gpu_seconds", "", 5),
     ):
         assert f'gpuledger_policy_{name}{{cluster="alpha"{labels}}} {float(value)}' in text
+    assert 'gpuledger_policy_orders{action="start",cluster="alpha"} 2.0' in text
     assert 'gpuledger_policy_cycle_age_seconds{cluster="beta"}' not in text
 
 
