@@ -49,11 +49,12 @@ class Context(NamedTuple):
 
 
 class Used(NamedTuple):
-    """A stretch of allocated use: from when to when, and how many GPUs."""
+    """A stretch of allocated use: from when to when, how many GPUs, and of which model."""
 
     from_s: int
     to_s: int
     gpus_milli: int
+    gpu_model: str | None
 
 
 class Lapse(NamedTuple):
@@ -141,7 +142,8 @@ def window_use(reader: Reader, cluster: str, account: str, start_s: int, end_s: 
     rows = driver(reader).execute(
         """
         SELECT greatest(extract(epoch FROM from_at)::bigint, %(start)s),
-               least(coalesce(extract(epoch FROM coalesce(to_at, capped_at))::bigint, %(end)s), %(end)s), gpus_milli
+               least(coalesce(extract(epoch FROM coalesce(to_at, capped_at))::bigint, %(end)s), %(end)s),
+               gpus_milli, gpu_model
         FROM ledger.segments
         WHERE book = %(book)s AND until_seq IS NULL AND account = %(account)s AND class = 'allocated'
           AND from_at < to_timestamp(%(end)s)

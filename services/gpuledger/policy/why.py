@@ -4,15 +4,17 @@ The story and the recorded decision are a few indexed reads, whatever the length
 otherwise is found by running cycles on changed states, so that it is asked for apart.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gpuledger.database.engine import Reader
+from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import cycles, queries
 from gpuledger.ledger import story as rows
+from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle, counterfactuals
 from gpuledger.policy.forecast import forecast
@@ -235,13 +237,23 @@ def _dated(
         last_s = max(run.safe_until_s(config.quantum_s) for run in state.running if run.id in gone)
         return Change(found=found, expected_s=max(last_s, state.at_s), certainty=Certainty.ESTIMATE)
     if found.obstacle is Obstacle.USE and found.account is not None and config.mode == "window":
-        start_s = state.at_s - config.window_s
-        used = [
-            Stretch(*u) for u in rows.window_use(reader, state.cluster, found.account, start_s, state.at_s)
-        ]
-        expected_s = forgotten_by_s(used, config.window_s, found.gpu_ms)
-        certainty = None if expected_s is None else Certainty.ESTIMATE
+        used = list(_used(reader, state, config, found.account))
+        expected_s = forgotten_by_s(used, config.window_s, found.gpu_ms * WEIGHT_ONE)
         return Change(
-            found=found, expected_s=expected_s, certainty=certainty, bursts=bursts(used, config.window_s)
+            found=found,
+            expected_s=expected_s,
+            certainty=None if expected_s is None else Certainty.ESTIMATE,
+            bursts=tuple(b._replace(gpu_ms=b.gpu_ms // WEIGHT_ONE) for b in bursts(used, config.window_s)),
         )
     return Change(found=found)
+
+
+def _used(reader: Reader, state: ClusterState, config: PolicyConfig, account: str) -> Iterator[Stretch]:
+    """Yield what an account used in the window as the policy counts it, each GPU times its weight in per mille."""
+    clusters = queries.clusters(reader) if config.scope == "clusters" else [state.cluster]
+    rates = queries.rate_card(reader) if config.unit == "weighted" else UNWEIGHTED
+    for cluster in clusters:
+        found = rows.window_use(reader, cluster, account, state.at_s - config.window_s, state.at_s)
+        for from_s, to_s, gpus_milli, model in found:
+            for begin_s, end_s, weight in rates.pieces(model, from_s, to_s):
+                yield Stretch(begin_s, end_s, gpus_milli * weight)

@@ -52,7 +52,7 @@ def test_use_of_the_window_is_dated_and_clipped(ledger: Ledger) -> None:
     ledger.append(*run_of(0, 2 * HOUR), told(3 * HOUR, started("w2", account="org/vision", gpus_milli=1000)))
     with reading(ledger.engine) as reader:
         found = story.window_use(reader, CLUSTER, "org/vision", HOUR, 5 * HOUR)
-        assert found == [(HOUR, 2 * HOUR, 8000), (3 * HOUR, 5 * HOUR, 1000)]
+        assert found == [(HOUR, 2 * HOUR, 8000, None), (3 * HOUR, 5 * HOUR, 1000, None)]
         assert story.window_use(reader, CLUSTER, "org", HOUR, 5 * HOUR) == []
 
 

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.integration.policy.stories import DAY, HOUR, NOON, World, happened, small_cluster, started
+from tests.integration.policy.stories import (
+    DAY,
+    HOUR,
+    NOON,
+    World,
+    happened,
+    small_cluster,
+    started,
+    submitted,
+)
 
 from gpuledger.events import workload
 from gpuledger.kernel.errors import NotFound
@@ -101,3 +110,24 @@ def test_the_text_has_every_part_and_the_document_too(world: World) -> None:
     document = answer.as_json()
     assert document["decision"]["starts_by"] == "2027-01-15T13:03:00Z"
     assert document["ahead"]["starts_now_without"][0]["obstacle"] == "runs"
+
+
+def test_what_the_window_has_to_forget_is_dated(world: World) -> None:
+    """c/b used 30 GPU-hours yesterday, so that c/a comes first for the one GPU that is free."""
+    world.take(
+        happened(workload.Ended, "w-b4", NOON - 1500, reason="cancelled"),
+        happened(workload.Ended, "w-b8", NOON - 800, reason="cancelled"),
+        submitted("w-b3", "c/b", NOON - 1000, 3),
+        started("w-b3", NOON - 1000, 3),
+        submitted("w-a1", "c/a", NOON - 500, 1),
+        submitted("w-b1", "c/b", NOON - 600, 1),
+    )
+    world.cycle()
+    ahead = world.why("w-b1", NOON, what_if=True).ahead
+    assert ahead is not None
+    use = next(change for change in ahead.changes if change.found.obstacle is Obstacle.USE)
+    assert use.found.account == "c/b"
+    # It used 10 GPUs from yesterday noon on, which the window forgets a week later at 10 GPU-hours an hour.
+    assert use.expected_s == NOON - DAY + 7 * DAY + -(-use.found.gpu_ms // 10_000)
+    assert [burst.gpu_ms for burst in use.bursts] == [30 * HOUR * 1000, 3 * 1000 * 1000]
+    assert use.bursts[0].forgotten_by_s == NOON - DAY + 3 * HOUR + 7 * DAY
