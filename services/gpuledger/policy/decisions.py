@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from gpuledger.policy import explain
 from gpuledger.policy.fair_share import Turn
+from gpuledger.policy.lines import Ask
 from gpuledger.policy.outlook import Outlook, figures
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.preemption import Preemption
@@ -22,9 +23,6 @@ from gpuledger.policy.yard import SizeClass, Yard
 
 STARTED = ""
 """The run of a start has no id yet."""
-
-Ask = tuple[WorkClass, int, str | None, int]
-"""Class of work, milli-GPU, model, minimum runtime: who asks for the same waits for the same."""
 
 
 class Action(StrEnum):
@@ -151,7 +149,7 @@ class Walk:
         shared, kept, may_take_own = self._outlooks.get, self.book.kept, self._preemption.may_take_own
         for turn in self._turns:
             gang = turn.workload
-            outlook = shared((turn.klass, gang.gpus_milli, gang.gpu_model, gang.minimum_runtime_s))
+            outlook = shared(turn.ask)
             if (
                 outlook is None
                 or gang.workload in kept
@@ -239,8 +237,7 @@ class Walk:
     def _wait_with_others(self, turn: Turn, outlook: Outlook) -> Shared:
         """Wait for what everybody waits for who asks for the same, until something changes."""
         self._note_changes()
-        gang = turn.workload
-        self._outlooks[turn.klass, gang.gpus_milli, gang.gpu_model, gang.minimum_runtime_s] = outlook
+        self._outlooks[turn.ask] = outlook
         return Shared(turn, outlook)
 
     def _note_changes(self) -> None:

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from gpuledger.policy.contenders import Contender, Standing, Tier, allocated, floor_milli, unallocated
-from gpuledger.policy.lines import WORKLOAD, Entry, Line, Queue, line_up
+from gpuledger.policy.lines import ASK, WORKLOAD, Entry, Line, Queue, line_up
 from gpuledger.policy.state import PendingWorkload, PolicyConfig, WorkClass
 from gpuledger.policy.tree import Tree
 
@@ -28,25 +28,31 @@ __all__ = ["Standing", "Tier", "Turn", "class_of", "floor_milli", "order_leaves"
 class Turn:
     """A workload's place in the order.
 
-    Args:
+    Attributes:
         workload: The workload.
-        klass: ``allocated`` when it is funded, else ``unallocated``.
+        ask: What it asks for.
+
+    Args:
+        entry: The workload and what it asks for.
         line: The queue of its class.
         place: Where that has it.
         before: How many are before the whole queue of its class.
     """
 
-    __slots__ = ("_before", "_chain", "klass", "line", "place", "workload")
+    __slots__ = ("_before", "_chain", "ask", "line", "place", "workload")
 
-    def __init__(
-        self, workload: PendingWorkload, klass: WorkClass, line: Queue, place: int, before: int
-    ) -> None:
-        self.workload = workload
-        self.klass = klass
+    def __init__(self, entry: Entry, line: Queue, place: int, before: int) -> None:
+        self.workload = entry[WORKLOAD]
+        self.ask = entry[ASK]
         self.line = line
         self.place = place
         self._before = before
         self._chain: tuple[Standing, ...] | None = None
+
+    @property
+    def klass(self) -> WorkClass:
+        """``allocated`` when it is funded, else ``unallocated``."""
+        return self.ask[0]
 
     @property
     def position(self) -> int:
@@ -94,11 +100,9 @@ def order_workloads(tree: Tree, pending: Iterable[PendingWorkload], config: Poli
         config: The knobs.
     """
     turns: list[Turn] = []
-    for klass, line in lines(tree, pending, config).items():
+    for line in lines(tree, pending, config).values():
         before = len(turns)
-        turns += [
-            Turn(entry[WORKLOAD], klass, line, place, before) for place, entry in enumerate(line.entries)
-        ]
+        turns += [Turn(entry, line, place, before) for place, entry in enumerate(line.entries)]
     return tuple(turns)
 
 
@@ -115,7 +119,7 @@ def lines(tree: Tree, pending: Iterable[PendingWorkload], config: PolicyConfig) 
             leaves[workload.account] = leaf, tree.nodes[leaf].funded
         leaf, funded = leaves[workload.account]
         klass: WorkClass = "allocated" if funded and workload.minimum_runtime_s > 0 else "unallocated"
-        waiting[klass][leaf].append(entry_of(workload, config))
+        waiting[klass][leaf].append(entry_of(workload, klass, config))
     for queues in waiting.values():
         for queue in queues.values():
             queue.sort()
@@ -131,7 +135,7 @@ def class_of(tree: Tree, workload: PendingWorkload) -> WorkClass:
     return "allocated" if funded else "unallocated"
 
 
-def entry_of(workload: PendingWorkload, config: PolicyConfig) -> Entry:
+def entry_of(workload: PendingWorkload, klass: WorkClass, config: PolicyConfig) -> Entry:
     """Return a workload with its place in its account, and with what it is expected to hold.
 
     Inside an account priority decides, then submit time, then id. Expected are its GPUs for its minimum runtime, up to
@@ -146,6 +150,7 @@ def entry_of(workload: PendingWorkload, config: PolicyConfig) -> Entry:
         workload.gpus_milli,
         workload.eligible_at_s,
         workload,
+        (klass, workload.gpus_milli, workload.gpu_model, workload.minimum_runtime_s),
     )
 
 

@@ -14,7 +14,7 @@ from itertools import accumulate, chain, repeat
 from typing import Final, Protocol
 
 from gpuledger.policy.contenders import Contender, Standing, Tier
-from gpuledger.policy.state import PendingWorkload
+from gpuledger.policy.state import PendingWorkload, WorkClass
 
 Rank = tuple[int, int, int, int, int, int]
 """Tier, ratio, surplus, oldest, place among the siblings, place in the sequence: the least is next."""
@@ -23,14 +23,18 @@ _SIBLING: Final = 4
 _PLACE: Final = 5
 
 
-Entry = tuple[int, int, str, int, int, int, PendingWorkload]
+Ask = tuple[WorkClass, int, str | None, int]
+"""Class of work, milli-GPU, model, minimum runtime: who asks for the same waits for the same."""
+
+Entry = tuple[int, int, str, int, int, int, PendingWorkload, Ask]
 """Priority (negative), submit time, id: the least is next in its account. Then the expected hold in gpu_ms, milli-GPU,
-since when it is eligible, and the workload."""
+since when it is eligible, the workload, and what it asks for."""
 
 GPU_MS: Final = 3
 GPUS_MILLI: Final = 4
 ELIGIBLE: Final = 5
 WORKLOAD: Final = 6
+ASK: Final = 7
 
 
 class Queue(Protocol):

@@ -7,6 +7,7 @@ size. Whole GPUs are never put together from what fractions leave of several.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 
 from gpuledger.kernel.amounts import GPU_MILLI
@@ -73,7 +74,7 @@ class Room:
         for name in sorted(self._hosts):
             host = self._hosts[name]
             self._shelf[name] = self._shelves.setdefault((host.gpu_model, host.gpus_milli), _Shelf())
-            self._shelf[name].put(name, self._free[name])
+            self._shelf[name].append(name, self._free[name])
         self._shelves = dict(sorted(self._shelves.items()))
 
     @property
@@ -83,10 +84,17 @@ class Room:
 
     def copy(self) -> "Room":
         """Return a room of its own with the same GPUs free."""
-        return Room(
-            self._hosts.values(),
-            [{name: host.gpus_milli - self._free[name] for name, host in self._hosts.items()}],
-        )
+        room = copy(self)
+        room.begin()
+        return room
+
+    def begin(self) -> None:
+        """Take what changes for its own."""
+        self._free = dict(self._free)
+        self._shelves = {kind: shelf.copy() for kind, shelf in self._shelves.items()}
+        self._shelf = {
+            name: self._shelves[host.gpu_model, host.gpus_milli] for name, host in self._hosts.items()
+        }
 
     def fit(self, gpus_milli: int, gpu_model: str | None = None) -> Placement | None:
         """Return where a gang may start now, or None.
@@ -148,9 +156,20 @@ class Room:
 class _Shelf:
     """Hosts of one model and size, sorted by what is free on them."""
 
-    def __init__(self) -> None:
-        self._hosts: dict[int, list[str]] = {}
-        self._amounts: list[int] = []
+    def __init__(self, hosts: dict[int, list[str]] | None = None) -> None:
+        self._hosts = hosts or {}
+        self._amounts = sorted(self._hosts)
+
+    def copy(self) -> "_Shelf":
+        """Return a shelf of its own with the same hosts."""
+        return _Shelf({amount: list(hosts) for amount, hosts in self._hosts.items()})
+
+    def append(self, host: str, free_milli: int) -> None:
+        """Put a host after all those whose names are smaller."""
+        if free_milli not in self._hosts:
+            insort(self._amounts, free_milli)
+            self._hosts[free_milli] = []
+        self._hosts[free_milli].append(host)
 
     def put(self, host: str, free_milli: int) -> None:
         """Put a host where its free GPUs are looked for."""

@@ -55,31 +55,59 @@ class Victim:
     theirs: Standing | None = None
 
 
+class Ranking:
+    """How the accounts stand at the beginning of a cycle, as far as preemption asks.
+
+    Args:
+        tree: The accounts.
+        config: The knobs.
+
+    Attributes:
+        tree: The accounts.
+        floor_milli: Below how many GPUs each is not pushed.
+        excess: How far each is beyond its share.
+        excess_rank: The place of each, the furthest beyond first.
+        unpaid_rank: The place of each, who used most without paying first.
+    """
+
+    def __init__(self, tree: Tree, config: PolicyConfig) -> None:
+        self.tree = tree
+        self.floor_milli = {path: floor_milli(node, tree, config) for path, node in tree.nodes.items()}
+        self.excess = {path: _excess(node) for path, node in tree.nodes.items()}
+        self.excess_rank = _ranks(tree, lambda node: self.excess[node.path])
+        self.unpaid_rank = _ranks(tree, _unpaid)
+
+
 class Preemption:
     """The search for victims through one cycle.
 
     Args:
-        tree: The accounts as they stand at the beginning of the cycle.
+        ranking: The accounts as they stand at the beginning of the cycle.
         state: The cluster.
         yard: Its hosts; victims are counted as leaving there.
         config: The knobs.
     """
 
-    def __init__(self, tree: Tree, state: ClusterState, yard: Yard, config: PolicyConfig) -> None:
+    def __init__(
+        self, ranking: Ranking | Tree, state: ClusterState, yard: Yard, config: PolicyConfig
+    ) -> None:
+        if isinstance(ranking, Tree):
+            ranking = Ranking(ranking, config)
+        tree = ranking.tree
         self._tree = tree
         self._yard = yard
         self._at_s = state.at_s
         self._quantum_s = config.quantum_s
         self._hysteresis = Fraction(config.hysteresis_permille, PER_MILLE)
         self._running = {path: node.running_milli for path, node in tree.nodes.items()}
-        self._floor = {path: floor_milli(node, tree, config) for path, node in tree.nodes.items()}
-        self._excess = {path: _excess(node) for path, node in tree.nodes.items()}
-        self._excess_rank = _ranks(tree, lambda node: self._excess[node.path])
+        self._floor = ranking.floor_milli
+        self._excess = ranking.excess
+        self._excess_rank = ranking.excess_rank
         self._leaf = {account: tree.leaf_path(account) for account in {run.account for run in state.running}}
         self._unallocated: list[RunningRun] = []
         self._takeable: dict[str, list[RunningRun]] = defaultdict(list)
         self._own: dict[str, list[RunningRun]] = defaultdict(list)
-        self._sort(state.running, _ranks(tree, _unpaid))
+        self._sort(state.running, ranking.unpaid_rank)
         self._least: dict[str, int | None] = {}
         """Lowest priority of the runs of an account that may leave for its own work."""
         self._beyond: dict[str, tuple[Victim, ...]] = {}
@@ -134,6 +162,10 @@ class Preemption:
         least = self._least[account]
         return least is not None and least < priority
 
+    def least_of_own(self) -> dict[str, int]:
+        """Return the lowest priority of the runs that may leave for work of their own account, by leaf."""
+        return {leaf: own[0].priority for leaf, own in self._own.items() if own}
+
     def take(self, run: RunningRun) -> None:
         """Count a run as leaving."""
         self._yard.leave(run)
@@ -145,7 +177,8 @@ class Preemption:
         self._count(run, 1)
 
     def _sort(self, runs: Iterable[RunningRun], unpaid_rank: dict[str, int]) -> None:
-        by_loss = sorted(runs, key=lambda run: (run.lost_gpu_ms(self._at_s), run.id))
+        could_leave = (run for run in runs if run.is_preemptible(self._at_s))
+        by_loss = sorted(could_leave, key=lambda run: (run.lost_gpu_ms(self._at_s), run.id))
         for run in by_loss:
             leaf = self._leaf[run.account]
             if run.klass == "unallocated":
@@ -153,8 +186,7 @@ class Preemption:
                 continue
             if run.safe_until_s(self._quantum_s) <= self._at_s:
                 self._takeable[leaf].append(run)
-            if run.is_preemptible(self._at_s):
-                self._own[leaf].append(run)
+            self._own[leaf].append(run)
         self._unallocated.sort(key=lambda run: unpaid_rank[self._leaf[run.account]])
         for own in self._own.values():
             own.sort(key=lambda run: run.priority)

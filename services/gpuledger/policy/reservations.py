@@ -144,6 +144,8 @@ class Reservations:
     def _drain(self, state: ClusterState) -> None:
         """Let the runs on draining hosts leave that nothing protects."""
         draining = {host.host for host in state.hosts if host.draining}
+        if not draining:
+            return
         for run in sorted(state.running, key=lambda run: run.id):
             is_there = not draining.isdisjoint(self._yard.placements[run.id])
             if is_there and run.is_preemptible(self._at_s):

@@ -8,6 +8,7 @@ it. So a start needs room that is free and soon, and, when it will be safe beyon
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from copy import copy
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -58,6 +59,7 @@ class Yard:
         self._empty = Room(self._hosts)
         self._possible: dict[tuple[int, str | None], bool] = {}
         self.placements = place_runs(state.running, self._hosts) if state.hosts else self._on_one_host(state)
+        self._runs = state.running
         self._parts = {run.id: self._usable(self.placements[run.id]) for run in state.running}
         self.started: list[RunningRun] = []
         self.version = 0
@@ -72,10 +74,7 @@ class Yard:
                 self._occupants[host].append(occupant._replace(gpus_milli=milli))
         self.free_milli = sum(self._free.values())
         self._soon = dict(self._free)
-        self._most = dict(self._size)
-        for run in state.running:
-            for host, milli in () if run.is_preemptible(state.at_s) else self._parts[run.id]:
-                self._most[host] -= milli
+        self._most = self._without_protected()
         self._promised: Counter[str] = Counter()
         self._bounds: list[Reservation] = []
         self._bound_on: dict[str, Reservation] = {}
@@ -85,6 +84,27 @@ class Yard:
         # What has been seen not to fit, until more becomes free.
         self._full: set[tuple[int, int, str | None]] = set()
         self._full_soon: set[tuple[int, str | None]] = set()
+
+    def at(self, at_s: int) -> "Yard":
+        """Return the same hosts and runs at another instant, as if nothing had been decided yet."""
+        assert not self.version  # noqa: S101 - nothing has been decided here
+        self._room_beside(0)
+        yard = copy(self)
+        yard.begin(at_s)
+        return yard
+
+    def begin(self, at_s: int) -> None:
+        """Take what a cycle changes for its own, at an instant; nothing has been decided yet."""
+        self._at_s = at_s
+        self.placements, self._parts = dict(self.placements), dict(self._parts)
+        self.started, self.leaving = [], set()
+        self._free, self._soon = dict(self._free), dict(self._soon)
+        self._most = self._without_protected()
+        self._occupants = defaultdict(list, {host: list(there) for host, there in self._occupants.items()})
+        self._promised, self._bounds, self._bound_on = Counter(), [], {}
+        self._lasting = self._lasting.copy()
+        self._now = {beside: room.copy() for beside, room in self._now.items() if not beside}
+        self._stale, self._full, self._full_soon = set(), set(), set()
 
     def is_possible(self, gpus_milli: int, gpu_model: str | None) -> bool:
         """Say whether a gang fits into the cluster when nothing runs."""
@@ -127,10 +147,7 @@ class Yard:
         asked = (constraints, gpus_milli, self._of(gpu_model))
         if asked in self._full:
             return None
-        if constraints not in self._now:
-            available = {host: self._available(host, constraints) for host in self._size}
-            self._now[constraints] = self._room(available)
-        placement = self._now[constraints].fit(gpus_milli, self._of(gpu_model))
+        placement = self._room_beside(constraints).fit(gpus_milli, self._of(gpu_model))
         if placement is None:
             self._full.add(asked)
         return placement
@@ -234,6 +251,25 @@ class Yard:
         """Return the bound reservations that work would pass, earliest first."""
         return tuple(bound for bound in self._bounds if bound.at_s < safe_until_s)
 
+    def _without_protected(self) -> dict[str, int]:
+        """Return what every host has beside the runs that are protected."""
+        most = dict(self._size)
+        for run in self._runs:
+            if not run.is_preemptible(self._at_s):
+                for host, milli in self._parts[run.id]:
+                    most[host] -= milli
+        return most
+
+    def _room_beside(self, constraints: int) -> Room:
+        """Return the room of starts beside the first so many bound reservations."""
+        if 0 not in self._now:
+            self._now[0] = self._room({host: self._available(host, 0) for host in self._size})
+        if constraints not in self._now:
+            room = self._now[constraints] = self._now[0].copy()
+            for host in self._bound_on.keys() & self._size.keys():
+                room.set_free(host, self._available(host, constraints))
+        return self._now[constraints]
+
     def _of(self, gpu_model: str | None) -> str | None:
         return gpu_model if self._knows_models else None
 
@@ -263,7 +299,7 @@ class Yard:
 
     def _rebuild(self, changed: Reservation) -> None:
         self._bounds.sort(key=lambda bound: (bound.at_s, bound.workload))
-        self._now.clear()
+        self._now = {beside: room for beside, room in self._now.items() if not beside}
         self._full.clear()
         self.version += 1
         for host in changed.placement:
