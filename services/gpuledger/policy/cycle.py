@@ -117,12 +117,8 @@ def run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
 
 def _run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
     yard = Yard(state, config.quantum_s)
-    queue: list[PendingWorkload] = []
-    outside: list[PendingWorkload] = []
-    for workload in state.pending:
-        startable = workload.eligible_at_s <= state.at_s and _is_possible(workload, yard)
-        (queue if startable else outside).append(workload)
-    tree = _tree(state, queue, config)
+    queue, outside = parted(state, yard)
+    tree = tree_of(state, queue, config)
     preemption = Preemption(tree, state, yard, config)
     walk = Walk(order_workloads(tree, queue, config), state, yard, preemption, config)
     decided = tuple(walk.decide())
@@ -131,16 +127,27 @@ def _run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
         at_s=state.at_s,
         supply_milli=state.healthy_milli,
         allocations=_allocations(tree, state, config),
-        decisions=(*decided, *_outside(outside, state, yard)),
+        decisions=(*decided, *decide_outside(outside, state, yard)),
         reservations=walk.reservations(),
     )
+
+
+def parted(state: ClusterState, yard: Yard) -> tuple[list[PendingWorkload], list[PendingWorkload]]:
+    """Return who takes a place in the queue, and who stays outside: not yet eligible, or larger than any hosts."""
+    queue: list[PendingWorkload] = []
+    outside: list[PendingWorkload] = []
+    for workload in state.pending:
+        startable = workload.eligible_at_s <= state.at_s and _is_possible(workload, yard)
+        (queue if startable else outside).append(workload)
+    return queue, outside
 
 
 def _is_possible(workload: PendingWorkload, yard: Yard) -> bool:
     return yard.is_possible(workload.gpus_milli, workload.gpu_model)
 
 
-def _tree(state: ClusterState, queue: Iterable[PendingWorkload], config: PolicyConfig) -> Tree:
+def tree_of(state: ClusterState, queue: Iterable[PendingWorkload], config: PolicyConfig) -> Tree:
+    """Return the accounts of a state with what runs and waits; those known only by their work are added."""
     running: Counter[str] = Counter()
     for run in state.running:
         running[run.account] += run.gpus_milli if run.klass == "allocated" else 0
@@ -185,7 +192,9 @@ def _allocations(tree: Tree, state: ClusterState, config: PolicyConfig) -> tuple
     )
 
 
-def _outside(workloads: Iterable[PendingWorkload], state: ClusterState, yard: Yard) -> Iterator[Decision]:
+def decide_outside(
+    workloads: Iterable[PendingWorkload], state: ClusterState, yard: Yard
+) -> Iterator[Decision]:
     """Decide for what takes no place in the queue: what no hosts here can hold, and what is not yet eligible."""
     for workload in sorted(workloads, key=lambda w: w.workload):
         numbers = {"gpus_milli": workload.gpus_milli}

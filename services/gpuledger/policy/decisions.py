@@ -133,7 +133,7 @@ class Walk:
         self._turns = turns
         self._at_s = state.at_s
         self._knows_hosts = bool(state.hosts)
-        self._yard = yard
+        self.yard = yard
         self._preemption = preemption
         self._config = config
         reserved = {kept.workload for kept in state.reservations}
@@ -184,11 +184,11 @@ class Walk:
         gang = turn.workload
         held = self.book.release(gang.workload)
         safe_until_s = self._safe_until_s(turn)
-        placement = self._yard.fit_now(gang.gpus_milli, gang.gpu_model, safe_until_s)
-        free_milli = self._yard.free_milli
+        placement = self.yard.fit_now(gang.gpus_milli, gang.gpu_model, safe_until_s)
+        free_milli = self.yard.free_milli
         if placement is not None:
             reason = explain.starts(turn, free_milli=free_milli)
-            self._yard.start(self._started(turn, placement))
+            self.yard.start(self._started(turn, placement))
             self._note_changes()
             return Decision(
                 workload=gang.workload,
@@ -208,7 +208,7 @@ class Walk:
         """Find room for a gang that cannot start now, and say what it waits for."""
         if turn.klass == "unallocated":
             return self._wait_with_others(turn, Outlook(free_milli))
-        size_class = self._yard.size_class(turn.workload.gpus_milli)
+        size_class = self.yard.size_class(turn.workload.gpus_milli)
         kept = self._reserve(turn, held, size_class)
         if kept is not None:
             reason = explain.waits_for_reservation(
@@ -241,9 +241,9 @@ class Walk:
         return Shared(turn, outlook)
 
     def _note_changes(self) -> None:
-        if self._seen != self._yard.version:
+        if self._seen != self.yard.version:
             self._outlooks.clear()
-            self._seen = self._yard.version
+            self._seen = self.yard.version
 
     def _reserve(self, turn: Turn, held: Reservation | None, size_class: SizeClass) -> Reservation | None:
         """Return the reservation of a gang of funded work: a promise when there are victims, else what it held.
@@ -262,14 +262,14 @@ class Walk:
         elif is_head and self.book.bound_of(size_class) is None:
             held = self.book.target(turn)
         if is_head:
-            self._missing[turn.workload.workload] = max(turn.workload.gpus_milli - self._yard.free_milli, 0)
+            self._missing[turn.workload.workload] = max(turn.workload.gpus_milli - self.yard.free_milli, 0)
         return held
 
     def _blocking(self, turn: Turn, safe_until_s: int) -> Reservation | None:
         """Return the earliest of the reservations but for which the gang could start now, if that is so."""
-        bounds = self._yard.bounds_before(safe_until_s)
+        bounds = self.yard.bounds_before(safe_until_s)
         gang = turn.workload
-        if not bounds or self._yard.fit_now(gang.gpus_milli, gang.gpu_model, bounds[0].at_s) is None:
+        if not bounds or self.yard.fit_now(gang.gpus_milli, gang.gpu_model, bounds[0].at_s) is None:
             return None
         return bounds[0]
 

@@ -9,7 +9,7 @@ sorting, and one workload more changes the sequences on its own path only.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, repeat
 from typing import Final, Protocol
 
@@ -60,7 +60,7 @@ class Line:
         merged: Whose entry each is, for an account with children.
     """
 
-    __slots__ = ("_ranks", "_running", "_used", "below", "contender", "entries", "merged")
+    __slots__ = ("_asks", "_firsts", "_ranks", "_running", "_used", "below", "contender", "entries", "merged")
 
     def __init__(
         self,
@@ -76,6 +76,22 @@ class Line:
         self._used: list[int] | None = None
         self._running: list[int] | None = None
         self._ranks: list[Rank] | None = None
+        self._asks: list[Ask] | None = None
+        self._firsts: tuple[int, ...] | None = None
+
+    @property
+    def asks(self) -> list[Ask]:
+        """What each asks for."""
+        if self._asks is None:
+            self._asks = [entry[ASK] for entry in self.entries]
+        return self._asks
+
+    @property
+    def firsts(self) -> tuple[int, ...]:
+        """The first place of all who ask for the same."""
+        if self._firsts is None:
+            self._firsts = tuple(firsts(self.asks, 0))
+        return self._firsts
 
     @property
     def used(self) -> list[int]:
@@ -142,6 +158,12 @@ class Line:
             rank = line.merged[place]
             line, place = line.below[rank[_SIBLING]], rank[_PLACE]
         return line, place
+
+
+def firsts(kinds: Sequence[Hashable], start: int) -> Iterable[int]:
+    """Return the first place of every kind from a start on."""
+    backwards = range(len(kinds) - 1, start - 1, -1)
+    return dict(zip(reversed(kinds[start:]), backwards, strict=True)).values()
 
 
 def line_up(top: Contender, waiting: Mapping[str, Sequence[Entry]]) -> Line:

@@ -1,0 +1,192 @@
+"""The queue of a class of work, cut where the tree first branches, so that one workload more is cheap.
+
+The whole queue is the blocks' lines merged. To compare two workloads, or to say at which place one stands, the merged
+queue is not needed: every block's line is sorted by what the merge compares. So a workload more changes the lines from
+its leaf up to its block, and nothing else.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gpuledger.kernel.accounts import lineage
+from gpuledger.policy.contenders import Contender, Standing
+from gpuledger.policy.lines import Entry, Line, Rank, merge
+
+
+class Spot(NamedTuple):
+    """Where a workload stands.
+
+    Args:
+        rank: What it is compared by with the other blocks' work.
+        block: Its block.
+        place: Its place in the line of the block.
+    """
+
+    rank: Rank
+    block: int
+    place: int
+
+
+class Blocks:
+    """The lines of the siblings at which the tree first branches.
+
+    Args:
+        above: The accounts above them, the virtual root left out: each is the only one of its level.
+        among: The account whose children they are.
+        lines: Those that have work, by their place among the siblings.
+        ways: The places among siblings on the way to each leaf, the block's first; filled as they are needed.
+    """
+
+    def __init__(
+        self,
+        above: tuple[Contender, ...],
+        among: Contender,
+        lines: Mapping[int, Line],
+        ways: dict[str, tuple[int, ...]],
+    ) -> None:
+        self._above = above
+        self._among = among
+        self._ways = ways
+        self.lines = lines
+        self._width = len(among.children)
+        self.ranks = {block: line.ranks(block, among) for block, line in lines.items()}
+
+    def __len__(self) -> int:
+        """Return how much work there is."""
+        return sum(len(line.entries) for line in self.lines.values())
+
+    def entry(self, spot: Spot) -> Entry:
+        """Return the work of a spot."""
+        return self.lines[spot.block].entries[spot.place]
+
+    def spot(self, block: int, place: int) -> Spot:
+        """Return where the work at a place of a block's line stands."""
+        return Spot(self.ranks[block][place], block, place)
+
+    def place_of(self, spot: Spot) -> int:
+        """Return the number by which this queue knows a spot."""
+        return spot.place * self._width + spot.block
+
+    def rank_of(self, place: int) -> int:
+        """Return how many are before it."""
+        return sum(self._before(place).values())
+
+    def spots(self, place: int) -> list[tuple[Line, int]]:
+        """Return the lines from its root down to its leaf, and its place in each."""
+        at, block = divmod(place, self._width)
+        above: list[tuple[Line, int]] = [(_Above(contender, self), place) for contender in self._above]
+        return [*above, (self.lines[block], at), *self.lines[block].spots(at)]
+
+    def leaf(self, place: int) -> tuple[Line, int]:
+        """Return the last of them."""
+        at, block = divmod(place, self._width)
+        return self.lines[block].leaf(at)
+
+    def counted(self, place: int) -> tuple[int, int]:
+        """Return the expected hold and the milli-GPU of all work before it."""
+        used = running = 0
+        for block, count in self._before(place).items():
+            line = self.lines[block]
+            used += line.used[count] - line.contender.used
+            running += line.running[count] - line.contender.running_milli
+        return used, running
+
+    def with_entry(self, leaf: str, entry: Entry) -> "Blocks":
+        """Return the blocks with one workload more at a leaf."""
+        block, *way = self._way(leaf)
+        line = _insert(self._among.children[block], self.lines.get(block), way, entry)
+        return Blocks(self._above, self._among, {**self.lines, block: line}, self._ways)
+
+    def find(self, leaf: str, entry: Entry) -> Spot | None:
+        """Return where a workload of a leaf stands; None when it does not wait here."""
+        line = self.leaf_line(leaf)
+        if line is None:
+            return None
+        place = bisect_left(line.entries, entry)
+        if place == len(line.entries) or line.entries[place] != entry:
+            return None
+        return self.climb(leaf, place)
+
+    def leaf_line(self, leaf: str) -> Line | None:
+        """Return the line of a leaf, if it has work."""
+        block, *way = self._way(leaf)
+        line = self.lines.get(block)
+        for child in way:
+            line = None if line is None else line.below.get(child)
+        return line
+
+    def climb(self, leaf: str, place: int) -> Spot:
+        """Return where the work at a place of a leaf's line stands."""
+        block, *way = self._way(leaf)
+        above = [self.lines[block]]
+        for child in way:
+            above.append(above[-1].below[child])
+        line = above.pop()
+        while above:
+            rank = line.ranks(way.pop(), above[-1].contender)[place]
+            line = above.pop()
+            place = bisect_left(line.merged, rank)
+        return self.spot(block, place)
+
+    def _way(self, leaf: str) -> tuple[int, ...]:
+        if leaf not in self._ways:
+            on_the_way, way, contender = set(lineage(leaf)), [], self._among
+            while contender.children:
+                children = enumerate(contender.children)
+                place, contender = next((n, child) for n, child in children if child.path in on_the_way)
+                way.append(place)
+            self._ways[leaf] = tuple(way)
+        return self._ways[leaf]
+
+    def _before(self, place: int) -> dict[int, int]:
+        """Return how many of each block are before the work at a place."""
+        at, block = divmod(place, self._width)
+        rank = self.ranks[block][at]
+        return {other: bisect_left(ranks, rank) for other, ranks in self.ranks.items()}
+
+
+class _Above(Line):
+    """An account above all blocks: every start below counts here."""
+
+    __slots__ = ("_blocks",)
+
+    def __init__(self, contender: Contender, blocks: Blocks) -> None:
+        super().__init__(contender, ())
+        self._blocks = blocks
+
+    def standing(self, place: int) -> Standing:
+        """Return how the account stands before the work at a place starts."""
+        used, running = self._blocks.counted(place)
+        mine = self.contender
+        return Standing(
+            mine.path, (mine.used + used) * mine.scale, mine.entitled, mine.tier(mine.running_milli + running)
+        )
+
+
+def cut(top: Line) -> Blocks:
+    """Return the blocks of a queue.
+
+    Args:
+        top: The line of the virtual root, which has at least one account.
+    """
+    above: list[Contender] = []
+    line: Line | None = top
+    among = top.contender
+    while len(among.children) == 1 and among.children[0].children:
+        among = among.children[0]
+        above.append(among)
+        line = None if line is None else line.below.get(0)
+    return Blocks(tuple(above), among, {} if line is None else line.below, {})
+
+
+def _insert(contender: Contender, line: Line | None, way: list[int], entry: Entry) -> Line:
+    """Return a line with one workload more, at the leaf at the end of the way."""
+    if not way:
+        entries = [] if line is None else list(line.entries)
+        entries.insert(bisect_left(entries, entry), entry)
+        return Line(contender, entries)
+    below = {} if line is None else dict(line.below)
+    child, *rest = way
+    below[child] = _insert(contender.children[child], below.get(child), rest, entry)
+    return merge(contender, below)

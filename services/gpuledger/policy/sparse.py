@@ -1,0 +1,144 @@
+"""A walk that passes over those who can change nothing, and decides what a full walk would.
+
+Three things alone change what others get: somebody starts, somebody gets or gives up a reservation, somebody becomes
+the head of a size class. A turn can do none of them when
+
+- somebody who asks for the same (class of work, GPUs, model, minimum runtime) was found to wait behind a head, or for
+  free GPUs, and nothing has been given back since: starts, promises and bound reservations only take room away;
+- and it holds no reservation;
+- and no run of its own account of lower priority may leave for it, or somebody of its account asked for the same with
+  the same priority before, in vain.
+
+So the walk looks, in the order of the queue, at the first of all who ask for the same, and, where runs of an account
+may leave for its own work, at the first of that account too; at who holds a reservation; and at whom it is asked about.
+After a start or a new head the next of the same kind follows. When room is given back (a reservation is given up, runs
+are told to leave), it looks anew at the first of every kind from there on.
+"""
+
+import heapq
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+
+from gpuledger.policy.blocks import Blocks, Spot
+from gpuledger.policy.decisions import Decision, Shared, Walk
+from gpuledger.policy.fair_share import Turn
+from gpuledger.policy.lines import ASK, WORKLOAD, Ask, Entry, Line, Rank, firsts
+
+_Kind = tuple[int, str | None, int]
+"""Milli-GPU, model and priority: what those of one account who want its runs are told apart by."""
+
+
+class SparseWalk:
+    """One class of work, walked through where something could change.
+
+    Args:
+        walk: What decides.
+        blocks: The queue of the class.
+        before: How many are before the whole class.
+        named: Who is looked at in any case, by leaf: holders of reservations, and whom it is asked about.
+        own: Lowest priority of the runs that may leave for their own account's work, by leaf.
+    """
+
+    def __init__(
+        self,
+        walk: Walk,
+        blocks: Blocks,
+        before: int,
+        named: Iterable[Spot],
+        own: dict[str, int],
+    ) -> None:
+        self._walk = walk
+        self._blocks = blocks
+        self._before = before
+        self._named = {(spot.block, spot.place) for spot in named}
+        self._own = own
+        self._failed: set[Ask] = set()
+        self._ahead: list[Spot] = list(named)
+        self._queued = set(self._named)
+
+    def decide(self) -> Iterator[Decision | Shared]:
+        """Yield the decisions of those that were looked at in any case, or that changed or hold something."""
+        heapq.heapify(self._ahead)
+        self._look_from(None)
+        while self._ahead:
+            spot = heapq.heappop(self._ahead)
+            entry = self._blocks.entry(spot)
+            is_named = (spot.block, spot.place) in self._named
+            if entry[ASK] in self._failed and not is_named and not self._may_take_own(spot, entry):
+                continue
+            decision = self._decide(spot, entry)
+            if is_named or isinstance(decision, Decision):
+                yield decision
+
+    def _decide(self, spot: Spot, entry: Entry) -> Decision | Shared:
+        book, yard = self._walk.book, self._walk.yard
+        name = entry[WORKLOAD].workload
+        held, leaving = book.kept.get(name), len(yard.leaving)
+        decision = self._walk.decide_one(turn_at(self._blocks, spot, self._before))
+        if isinstance(decision, Shared):
+            self._failed.add(entry[ASK])
+        if len(yard.leaving) > leaving or (held is not None and book.kept.get(name) != held):
+            self._failed.clear()
+            self._look_from(spot.rank)
+        elif isinstance(decision, Decision):
+            self._look_further(spot, entry)
+        return decision
+
+    def _may_take_own(self, spot: Spot, entry: Entry) -> bool:
+        if not self._own:
+            return False
+        leaf, _ = self._blocks.lines[spot.block].leaf(spot.place)
+        least = self._own.get(leaf.contender.path)
+        return least is not None and least < -entry[0]
+
+    def _look_at(self, spot: Spot) -> None:
+        if (spot.block, spot.place) not in self._queued:
+            self._queued.add((spot.block, spot.place))
+            heapq.heappush(self._ahead, spot)
+
+    def _look_further(self, spot: Spot, entry: Entry) -> None:
+        """Look at the next of the same kind, in its block and in its account."""
+        asks = self._blocks.lines[spot.block].asks
+        try:
+            following = asks.index(entry[ASK], spot.place + 1)
+        except ValueError:
+            pass
+        else:
+            self._look_at(self._blocks.spot(spot.block, following))
+        if self._may_take_own(spot, entry):
+            leaf, place = self._blocks.lines[spot.block].leaf(spot.place)
+            for at in range(place + 1, len(leaf.entries)):
+                if _kind(leaf.entries[at]) == _kind(entry):
+                    self._look_at(self._blocks.climb(leaf.contender.path, at))
+                    return
+
+    def _look_from(self, rank: Rank | None) -> None:
+        """Look at the first of every kind behind a rank."""
+        for block, ranks in self._blocks.ranks.items():
+            start = 0 if rank is None else bisect_right(ranks, rank)
+            line = self._blocks.lines[block]
+            for place in line.firsts if rank is None else firsts(line.asks, start):
+                self._look_at(self._blocks.spot(block, place))
+        for leaf, least in self._own.items():
+            work = self._blocks.leaf_line(leaf)
+            if work is not None:
+                self._look_at_own(leaf, work, least, rank)
+
+    def _look_at_own(self, leaf: str, line: Line, least: int, rank: Rank | None) -> None:
+        """Look at the first of every kind in an account whose priority is above that of some of its runs."""
+        above = bisect_left(line.entries, -least, key=lambda entry: entry[0])
+        start = 0
+        if rank is not None:
+            start = bisect_right(range(above), rank, key=lambda at: self._blocks.climb(leaf, at).rank)
+        for place in firsts([_kind(entry) for entry in line.entries[:above]], start):
+            self._look_at(self._blocks.climb(leaf, place))
+
+
+def turn_at(blocks: Blocks, spot: Spot, before: int) -> Turn:
+    """Return the turn of a spot in the queue of its class, which so many are before."""
+    return Turn(blocks.entry(spot), blocks, blocks.place_of(spot), before)
+
+
+def _kind(entry: Entry) -> _Kind:
+    _, gpus_milli, gpu_model, _ = entry[ASK]
+    return gpus_milli, gpu_model, entry[0]

@@ -1,0 +1,81 @@
+"""A cycle by event against a full cycle on the same state, on clusters that carry out what is decided."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from tests.conftest import FORM
+from tests.property.policy.simulation import CONFIG, World, drain_or_repair, random_job, random_world
+
+from gpuledger.policy.cycle import Action, Cycle, Decision, PendingWorkload, Shared, run_cycle
+from gpuledger.policy.incremental import Prepared, carried_out, prepare, with_submission
+
+WORLDS = {"short": 40, "full": 600}[FORM]
+TICKS, EVENTS, PARTS = 12, 4, 4
+
+
+def stated(cycle: Cycle, submitted: str) -> list[Decision | Shared]:
+    """Starts, orders to leave, and what the submitted workload is told; in their order."""
+    return [d for d in cycle.decisions if d.action is not Action.WAIT or d.workload == submitted]
+
+
+def check(prepared: Prepared, workload: PendingWorkload, at_s: int) -> Prepared:
+    told = with_submission(carried_out(prepared.state, prepared.cycle, CONFIG), workload, at_s)
+    full = run_cycle(told, CONFIG)
+    after, cycle = prepared.submitted(workload, at_s)
+    assert stated(cycle, workload.workload) == stated(full, workload.workload)
+    assert cycle.reservations == full.reservations
+    everything = {(d.workload, d.run): d for d in full.decisions}
+    assert all(everything[d.workload, d.run] == d for d in cycle.decisions)
+    assert after.cycle is cycle
+    assert same_work(after, told)
+    return after
+
+
+def same_work(after: Prepared, told: object) -> bool:
+    state = after.state
+    return replace(state, pending=tuple(sorted(state.pending, key=lambda w: w.workload))) == replace(
+        told,
+        pending=tuple(sorted(told.pending, key=lambda w: w.workload)),  # type: ignore[type-var, attr-defined]
+    )
+
+
+def below_one_root(world: World) -> None:
+    """Hang all accounts below one, so that the tree branches further down."""
+    world.shares = {f"org/{path}": share for path, share in world.shares.items()}
+    for path in list(world.used):
+        world.used[f"org/{path}"] = world.used.pop(path)
+
+
+def random_submission(rng: random.Random, world: World, name: str, at_s: int) -> PendingWorkload:
+    job = random_job(rng, world)
+    return PendingWorkload(
+        workload=name,
+        account=job.account if rng.random() < 0.97 else "new/comer",
+        gpus_milli=job.gpus * 1000 if rng.random() < 0.9 else 500,
+        submitted_at_s=at_s,
+        eligible_at_s=at_s + (rng.choice([-900, 0, 0, 0, 30, 90])),
+        priority=job.priority,
+        minimum_runtime_s=job.minimum_s,
+        gpu_model=job.model,
+    )
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_cycle_by_event_decides_what_a_full_cycle_would(part: int) -> None:
+    for seed in range(part, WORLDS, PARTS):
+        rng = random.Random(f"event {seed}")
+        world, busy = random_world(rng), 0.3 + 0.65 * rng.random()
+        if seed % 3 == 0:
+            below_one_root(world)
+        for tick in range(TICKS):
+            while rng.random() < busy:
+                world.submit(random_job(rng, world))
+            if rng.random() < 0.05:
+                drain_or_repair(rng, world)
+            prepared, at_s = prepare(world.state(), CONFIG), world.at_s
+            for event in range(EVENTS):
+                at_s += rng.choice([0, 0, 7, 61, 300])
+                name = f"late{tick}.{event}"
+                prepared = check(prepared, random_submission(rng, world, name, at_s), at_s)
+            world.tick()

@@ -1,0 +1,77 @@
+"""Who is looked at, and who is passed over, by a walk that decides what a full one would."""
+
+from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
+
+from gpuledger.policy.blocks import cut
+from gpuledger.policy.cycle import ClusterState, PendingWorkload, PolicyConfig, RunningRun, tree_of
+from gpuledger.policy.decisions import Walk
+from gpuledger.policy.fair_share import lines
+from gpuledger.policy.preemption import Preemption
+from gpuledger.policy.sparse import SparseWalk
+from gpuledger.policy.yard import Yard
+
+CONFIG = PolicyConfig()
+
+
+class Counting(Walk):
+    """A walk that remembers at whom it looked."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.tree = tree_of(state, state.pending, CONFIG)
+        yard = Yard(state, CONFIG.quantum_s)
+        self.preemption = Preemption(self.tree, state, yard, CONFIG)
+        super().__init__((), state, yard, self.preemption, CONFIG)
+        self.looked_at: list[str] = []
+
+    def decide_one(self, turn):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201 - as its parent's
+        self.looked_at.append(turn.workload.workload)
+        return super().decide_one(turn)
+
+
+def walked(
+    queue: list[PendingWorkload], running: list[RunningRun], *sizes: int
+) -> tuple[list[str], list[str]]:
+    """Return at whom a walk looks, and who is decided."""
+    state = cluster([account("a"), account("b")], queue, running, on=hosts(*sizes))
+    walk = Counting(state)
+    blocks = cut(lines(walk.tree, queue, CONFIG)["allocated"])
+    sparse = SparseWalk(walk, blocks, 0, [], walk.preemption.least_of_own())
+    return walk.looked_at, [decision.workload for decision in sparse.decide()]
+
+
+def busy(n: int, path: str = "b", **more: int) -> RunningRun:
+    return run(path, gpus=8, name=f"busy{n}", hosts={f"h{n}": 8}, protected_until_s=AT_S + 3600, **more)
+
+
+def test_of_those_who_ask_for_the_same_the_second_is_looked_at_and_the_rest_passed_over() -> None:
+    queue = [pending(f"w{n}", "a", gpus=8, submitted_at_s=n) for n in range(9)]
+    looked_at, decided = walked(queue, [busy(0)], 8)
+    assert looked_at == ["w0", "w1"]
+    assert decided == ["w0"]
+
+
+def test_while_they_start_everybody_is_looked_at() -> None:
+    queue = [pending(f"w{n}", "a", gpus=2, submitted_at_s=n) for n in range(9)]
+    looked_at, decided = walked(queue, [busy(0)], 8, 8)
+    assert decided == ["w0", "w1", "w2", "w3", "w4"]
+    assert looked_at == ["w0", "w1", "w2", "w3", "w4", "w5"]
+
+
+def test_who_asks_for_less_is_looked_at_as_well() -> None:
+    queue = [
+        *(pending(f"w{n}", "a", gpus=8, submitted_at_s=n) for n in range(4)),
+        *(pending(f"v{n}", "a", gpus=8, submitted_at_s=9 + n, hours=2) for n in range(4)),
+    ]
+    looked_at, _ = walked(queue, [busy(0)], 8)
+    assert looked_at == ["w0", "w1", "v0"]
+
+
+def test_where_runs_may_leave_for_their_own_accounts_work_the_first_of_each_priority_is_looked_at() -> None:
+    own = run("a", gpus=2, name="own", hosts={"h0": 2})
+    kept = run("b", gpus=6, name="kept", hosts={"h0": 6}, protected_until_s=AT_S + 3600)
+    queue = [
+        pending(f"w{n}", "a", gpus=8, submitted_at_s=n, priority=priority)
+        for n, priority in enumerate([2, 2, 2, 1, 1, 1, 0, 0])
+    ]
+    looked_at, _ = walked(queue, [own, kept], 8)
+    assert looked_at == ["w0", "w1", "w3"]
