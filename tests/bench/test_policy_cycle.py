@@ -1,8 +1,12 @@
-"""A full cycle on 2,000 hosts with 5,000 runs: how it grows with the queue, against n log n in the same run."""
+"""Cycles on 2,000 hosts with 5,000 runs: how a full one grows with the queue, and what one by event takes of it."""
 
+import json
 import math
 import random
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests.conftest import FORM
@@ -16,6 +20,7 @@ from gpuledger.policy.cycle import (
     RunningRun,
     run_cycle,
 )
+from gpuledger.policy.incremental import prepare
 from gpuledger.policy.published import as_json
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(3600)]
@@ -26,6 +31,13 @@ ROUNDS = 3
 WEEK_S, HOUR_S, NOW_S = 7 * 86_400, 3_600, 1_800_000_000
 GROWTH_MAX = 1.5
 """How much faster than n log n the time may grow beyond that of an empty queue."""
+EVENTS = 12
+PART_MAX = {"short": 0.30, "full": 0.05}[FORM]
+"""What a cycle by event may take of a full one. At a tenth of the queue the full one takes a tenth, and that by event
+nearly the same: it looks at the kinds of work, the hosts and the reservations."""
+SORTS_MAX = 60
+"""How often as many keyed tuples as there are workloads could be sorted in the time of a full cycle."""
+MEMORY_MAX_MIB = 1e9 / 2**20
 
 
 def cluster(pending: int) -> ClusterState:
@@ -96,6 +108,19 @@ def runs(rng: random.Random, paths: list[str]) -> tuple[RunningRun, ...]:
     return tuple(found)
 
 
+def submission(n: int) -> PendingWorkload:
+    """One workload more, of one account after the other."""
+    return PendingWorkload(
+        workload=f"late{n}",
+        account=f"org/program{n % 10}/project{n:03}",
+        gpus_milli=1000 * (1, 2, 8, 64)[n % 4],
+        submitted_at_s=NOW_S + n,
+        eligible_at_s=NOW_S + n,
+        priority=n % 2,
+        minimum_runtime_s=(600, HOUR_S, 0)[n % 3],
+    )
+
+
 def seconds_of(state: ClusterState) -> tuple[float, int]:
     """Return the processor time of a cycle, published, at its best of some rounds, and its decisions."""
     best = math.inf
@@ -118,3 +143,57 @@ def test_a_cycle_grows_no_faster_than_n_log_n() -> None:
             f"{pending:>7} waiting: {taken_s:.2f} s, {found[-1] * 1e6:.2f} us per n log n beyond an empty queue"
         )
     assert found[-1] <= GROWTH_MAX * found[0]
+
+
+def test_a_cycle_by_event_takes_a_small_part_of_a_full_one() -> None:
+    """Both published; what the event is answered from was made when the full cycle was out."""
+    state = cluster(QUEUES[-1])
+    full_s, _ = seconds_of(state)
+    began = time.process_time()
+    prepared = prepare(state, PolicyConfig()).settled()
+    prepared_s = time.process_time() - began
+    taken = []
+    for n in range(EVENTS):
+        begun = time.process_time()
+        as_json(prepared.submitted(submission(n), NOW_S + n)[1])
+        taken.append(time.process_time() - begun)
+    event_s = sorted(taken)[EVENTS // 2]
+    print(
+        f"\n{QUEUES[-1]} waiting: full {full_s:.3f} s, with what events are answered from {prepared_s:.3f} s; by event"
+        f" {event_s:.3f} s ({min(taken):.3f} to {max(taken):.3f}), {event_s / full_s:.3f} of the full one,"
+        f" at most {PART_MAX} allowed"
+    )
+    assert event_s <= PART_MAX * full_s
+
+
+def test_a_full_cycle_takes_as_long_as_some_sorts() -> None:
+    """Against sorting keyed tuples, in turns: what the machine is busy with slows both down."""
+    state = cluster(QUEUES[-1])
+    keyed = [(n * 7919 % 100_003, n, workload.workload) for n, workload in enumerate(state.pending)]
+    ratios, cycles = [], []
+    for _ in range(ROUNDS):
+        begun = time.process_time()
+        for _ in range(5):
+            sorted(keyed)
+        sort_s = (time.process_time() - begun) / 5
+        cycle_s, _ = seconds_of(state)
+        ratios.append(cycle_s / sort_s)
+        cycles.append(cycle_s)
+    print(
+        f"\n{QUEUES[-1]} waiting: {min(cycles):.2f} s, {min(ratios):.0f} sorts, at most {SORTS_MAX} allowed"
+    )
+    assert min(ratios) <= SORTS_MAX
+
+
+def test_a_cycle_its_record_and_what_events_are_answered_from_fit_into_a_gigabyte(repository: Path) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "tests.bench.deciding", str(QUEUES[-1])],
+        cwd=repository,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    told = json.loads(process.stdout)
+    print(f"\n{QUEUES[-1]} waiting: {told['mib']:.0f} MiB, at most {MEMORY_MAX_MIB:.0f} allowed")
+    assert told["decisions"] >= QUEUES[-1]
+    assert told["mib"] <= MEMORY_MAX_MIB

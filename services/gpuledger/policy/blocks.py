@@ -56,6 +56,11 @@ class Blocks:
         """Return how much work there is."""
         return sum(len(line.entries) for line in self.lines.values())
 
+    def look_over(self) -> None:
+        """Note the first of every kind, which a sparse walk asks for first."""
+        for line in self.lines.values():
+            assert line.firsts  # noqa: S101 - a line of a block has work
+
     def entry(self, spot: Spot) -> Entry:
         """Return the work of a spot."""
         return self.lines[spot.block].entries[spot.place]

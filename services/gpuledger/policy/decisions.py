@@ -55,6 +55,10 @@ class Decision:
     run: str | None = None
     klass: WorkClass | None = None
 
+    def told(self) -> tuple[str, dict[str, int]]:
+        """Return sentence and figures at once."""
+        return self.reason, self.numbers
+
 
 class Shared:
     """The decision of a workload that waits for what others wait for, too, as most of a long queue do.
@@ -93,9 +97,14 @@ class Shared:
         """The figures behind the reason, units in their names."""
         return self._outlook.numbers(self._turn)
 
+    def told(self) -> tuple[str, dict[str, int]]:
+        """Return sentence and figures at once."""
+        return self._outlook.told(self._turn)
+
     def said(self) -> Decision:
         """Return the same as a value."""
-        return Decision(workload=self.workload, action=self.action, reason=self.reason, numbers=self.numbers)
+        reason, numbers = self.told()
+        return Decision(workload=self.workload, action=self.action, reason=reason, numbers=numbers)
 
     def __eq__(self, other: object) -> bool:
         """Say whether both say the same."""
@@ -134,7 +143,7 @@ class Walk:
         self._at_s = state.at_s
         self._knows_hosts = bool(state.hosts)
         self.yard = yard
-        self._preemption = preemption
+        self.preemption = preemption
         self._config = config
         reserved = {kept.workload for kept in state.reservations}
         holders = {turn.workload.workload: turn for turn in turns if turn.workload.workload in reserved}
@@ -146,7 +155,7 @@ class Walk:
 
     def decide(self) -> Iterator[Decision | Shared]:
         """Yield the decision of every turn, in order, then the runs that have to leave, by id."""
-        shared, kept, may_take_own = self._outlooks.get, self.book.kept, self._preemption.may_take_own
+        shared, kept, may_take_own = self._outlooks.get, self.book.kept, self.preemption.may_take_own
         for turn in self._turns:
             gang = turn.workload
             outlook = shared(turn.ask)
@@ -182,6 +191,7 @@ class Walk:
     def decide_one(self, turn: Turn) -> Decision | Shared:
         """Decide for the next turn; those before it that could change anything are decided."""
         gang = turn.workload
+        seen, leaving = self.yard.version, len(self.yard.leaving)
         held = self.book.release(gang.workload)
         safe_until_s = self._safe_until_s(turn)
         placement = self.yard.fit_now(gang.gpus_milli, gang.gpu_model, safe_until_s)
@@ -199,6 +209,12 @@ class Walk:
                 klass=turn.klass,
             )
         decision = self._wait(turn, held, safe_until_s, free_milli)
+        if (
+            held is not None
+            and self.book.kept.get(gang.workload) is held
+            and len(self.yard.leaving) == leaving
+        ):
+            self._pass_over(seen)
         self._note_changes()
         return decision
 
@@ -240,6 +256,11 @@ class Walk:
         self._outlooks[turn.ask] = outlook
         return Shared(turn, outlook)
 
+    def _pass_over(self, seen: int) -> None:
+        """Take the hosts for unchanged since a version: what was given up is kept again."""
+        if self._seen == seen:
+            self._seen = self.yard.version
+
     def _note_changes(self) -> None:
         if self._seen != self.yard.version:
             self._outlooks.clear()
@@ -253,7 +274,7 @@ class Walk:
         if held is not None and held.kind is ReservationKind.PROMISE:
             self.book.keep(held)
             return held
-        victims = self._preemption.find(turn, only_own=size_class in self._heads)
+        victims = self.preemption.find(turn, only_own=size_class in self._heads)
         if victims is not None:
             return self.book.promise(turn, victims)
         is_head = self._heads.setdefault(size_class, turn) is turn

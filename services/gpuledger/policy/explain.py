@@ -1,5 +1,6 @@
 """Reasons in plain sentences, with the names and numbers that decided."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import assert_never
 
@@ -7,6 +8,7 @@ from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.policy.contenders import Standing, Tier
 from gpuledger.policy.fair_share import Turn
+from gpuledger.policy.lines import Line
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.preemption import Ground, Victim
 from gpuledger.policy.state import PendingWorkload, Reservation, ReservationKind
@@ -91,20 +93,23 @@ class Ahead:
         self._said = f"{head.workload.workload} of account {head.account} is ahead, for which {_missing(missing_milli)}"
         self._named: dict[str, str] = {}
 
-    def told(self, turn: Turn) -> str:
-        """Say who is ahead of a workload, why, and what that one waits for."""
-        return f"Waits at place {turn.position}: {self._said}; {self._preferred(turn)}."
+    def told(self, position: int, spots: Sequence[tuple[Line, int]]) -> str:
+        """Say who is ahead of a workload, why, and what that one waits for.
 
-    def _preferred(self, turn: Turn) -> str:
+        Args:
+            position: Its place in the order.
+            spots: The lines from its root down to its leaf, and its place in each.
+        """
+        return f"Waits at place {position}: {self._said}; {self._preferred(spots)}."
+
+    def _preferred(self, spots: Sequence[tuple[Line, int]]) -> str:
         """Say which comparison put the head before it: the one where their paths part."""
-        for mine, (line, place) in zip(self._head.chain, turn.spots(), strict=False):
+        for mine, (line, place) in zip(self._head.chain, spots, strict=False):
             if mine.account != line.contender.path:
                 if mine.account not in self._named:
-                    self._named[mine.account] = _named(mine)
-                return f"{self._named[mine.account]} comes before {_named(line.standing(place))}"
-        return (
-            f"both are of account {_named(turn.leaf_standing())}, where priority and then submit time decide"
-        )
+                    self._named[mine.account] = f"{_named(mine)} comes before "
+                return self._named[mine.account] + _named_at(line, place)
+        return f"both are of account {_named_at(*spots[-1])}, where priority and then submit time decide"
 
 
 def waits_for_free(turn: Turn, *, free_milli: int) -> str:
@@ -172,11 +177,22 @@ def waits_until_eligible(workload: PendingWorkload, *, at_s: int) -> str:
 
 
 def _named(standing: Standing) -> str:
-    ratio = ratio_text(standing.used, standing.entitled)
+    return _with_ratio(standing.account, standing.used, standing.entitled, standing.tier)
+
+
+def _named_at(line: Line, place: int) -> str:
+    mine = line.contender
+    return _with_ratio(
+        mine.path, line.used[place] * mine.scale, mine.entitled, mine.tier(line.running[place])
+    )
+
+
+def _with_ratio(account: str, used: int, entitled: int, tier: Tier) -> str:
+    ratio = ratio_text(used, entitled)
     figures = "no entitlement yet" if ratio is None else f"ratio {ratio}"
-    if standing.tier is Tier.BELOW_FLOOR:
+    if tier is Tier.BELOW_FLOOR:
         figures += ", running below its floor"
-    return f"{standing.account} ({figures})"
+    return f"{account} ({figures})"
 
 
 @lru_cache(maxsize=1024)

@@ -174,6 +174,9 @@ def _stand(state: ClusterState, config: PolicyConfig) -> _Standing:
             *(run.account for run in state.running),
             *(workload.account for workload in state.pending),
         )
+        queues = {klass: cut(line) for klass, line in lines(tree, queue, config).items()}
+        for blocks in queues.values():
+            blocks.look_over()
         return _Standing(
             state=state,
             late={},
@@ -181,7 +184,7 @@ def _stand(state: ClusterState, config: PolicyConfig) -> _Standing:
             tree=tree,
             ranking=Ranking(tree, config),
             yard=yard.at(state.at_s),
-            queues={klass: cut(line) for klass, line in lines(tree, queue, config).items()},
+            queues=queues,
             outside=tuple(outside),
             known=frozenset(known),
             names={workload.workload: workload for workload in state.pending},

@@ -1,7 +1,10 @@
 """What many workloads wait for alike: one view of the cluster, said to each with its own place and figures."""
 
+from collections.abc import Sequence
+
 from gpuledger.policy import explain
 from gpuledger.policy.fair_share import Turn
+from gpuledger.policy.lines import Line
 from gpuledger.policy.state import Reservation
 
 
@@ -32,33 +35,38 @@ class Outlook:
 
     def reason(self, turn: Turn) -> str:
         """Say it to one of them."""
-        if self._ahead is None:
-            return explain.waits_for_free(turn, free_milli=self.free_milli)
-        if self.blocking is not None:
-            return explain.waits_beside(turn, self.blocking)
-        return self._ahead.told(turn)
+        return self.told(turn)[0]
 
     def numbers(self, turn: Turn) -> dict[str, int]:
         """Return the figures behind what is said."""
-        numbers = figures(turn, self.free_milli)
+        return self.told(turn)[1]
+
+    def told(self, turn: Turn) -> tuple[str, dict[str, int]]:
+        """Return both."""
+        spots = turn.spots()
+        numbers = figures(turn, self.free_milli, spots)
+        position = numbers["position"]
+        if self._ahead is None:
+            return explain.waits_for_free(turn, free_milli=self.free_milli), numbers
         if self.blocking is not None:
             numbers["reserved_at_s"] = self.blocking.at_s
-        elif self.is_funded:
-            numbers["head_missing_milli"] = self.head_missing_milli
-        return numbers
+            return explain.waits_beside(turn, self.blocking), numbers
+        numbers["head_missing_milli"] = self.head_missing_milli
+        return self._ahead.told(position, spots), numbers
 
 
-def figures(turn: Turn, free_milli: int) -> dict[str, int]:
+def figures(turn: Turn, free_milli: int, spots: Sequence[tuple[Line, int]] | None = None) -> dict[str, int]:
     """Return what is told of every turn: place, GPUs asked for, free and missing, and the ratio of its account."""
-    asked_milli = turn.workload.gpus_milli
+    asked_milli = turn.ask[1]
     numbers = {
         "position": turn.position,
         "gpus_milli": asked_milli,
         "free_milli": free_milli,
-        "missing_milli": max(asked_milli - free_milli, 0),
+        "missing_milli": asked_milli - free_milli if asked_milli > free_milli else 0,
     }
     if turn.klass == "allocated":
-        leaf = turn.leaf_standing()
-        if leaf.entitled:
-            numbers["ratio_ppm"] = explain.ratio_millionths(leaf.used, leaf.entitled) or 0
+        leaf, place = (spots or turn.spots())[-1]
+        if leaf.contender.entitled:
+            used = leaf.used[place] * leaf.contender.scale
+            numbers["ratio_ppm"] = explain.ratio_millionths(used, leaf.contender.entitled) or 0
     return numbers

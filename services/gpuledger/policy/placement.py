@@ -60,7 +60,7 @@ class Room:
         self._hosts: dict[str, HostState] = {}
         self._free: dict[str, int] = {}
         self._shelves: dict[tuple[str, int], _Shelf] = {}
-        self._shelf: dict[str, _Shelf] = {}
+        self._kind: dict[str, tuple[str, int]] = {}
         for host in hosts:
             if host.host in self._hosts:
                 raise Refused(f"host {host.host!r} is listed twice")
@@ -73,8 +73,8 @@ class Room:
                     self._free[host_name] -= milli
         for name in sorted(self._hosts):
             host = self._hosts[name]
-            self._shelf[name] = self._shelves.setdefault((host.gpu_model, host.gpus_milli), _Shelf())
-            self._shelf[name].append(name, self._free[name])
+            kind = self._kind[name] = (host.gpu_model, host.gpus_milli)
+            self._shelves.setdefault(kind, _Shelf()).append(name, self._free[name])
         self._shelves = dict(sorted(self._shelves.items()))
 
     @property
@@ -92,9 +92,6 @@ class Room:
         """Take what changes for its own."""
         self._free = dict(self._free)
         self._shelves = {kind: shelf.copy() for kind, shelf in self._shelves.items()}
-        self._shelf = {
-            name: self._shelves[host.gpu_model, host.gpus_milli] for name, host in self._hosts.items()
-        }
 
     def fit(self, gpus_milli: int, gpu_model: str | None = None) -> Placement | None:
         """Return where a gang may start now, or None.
@@ -148,9 +145,10 @@ class Room:
     def set_free(self, host: str, free_milli: int) -> None:
         """Say anew how much of a host is free; below 0 where more is claimed than there is."""
         if free_milli != self._free[host]:
-            self._shelf[host].drop(host, self._free[host])
+            shelf = self._shelves[self._kind[host]]
+            shelf.drop(host, self._free[host])
             self._free[host] = free_milli
-            self._shelf[host].put(host, free_milli)
+            shelf.put(host, free_milli)
 
 
 class _Shelf:

@@ -166,6 +166,13 @@ class Preemption:
         """Return the lowest priority of the runs that may leave for work of their own account, by leaf."""
         return {leaf: own[0].priority for leaf, own in self._own.items() if own}
 
+    def own_could_help(self, leaf: str, gpus_milli: int, gpu_model: str | None, priority: int) -> bool:
+        """Say whether one of the runs that may leave for a gang of their own account is where it would help."""
+        return any(
+            run.priority < priority and self._yard.helps(run, gpus_milli, gpu_model)
+            for run in self._own.get(leaf, ())
+        )
+
     def take(self, run: RunningRun) -> None:
         """Count a run as leaving."""
         self._yard.leave(run)

@@ -124,11 +124,12 @@ def _decisions_json(cycle: Cycle) -> list[DecisionJson]:
 
 
 def _decision_json(decision: Decision | Shared) -> DecisionJson:
+    reason, numbers = decision.told()
     published: DecisionJson = {
         "workload": decision.workload,
         "action": decision.action.value,
-        "reason": decision.reason,
-        "numbers": decision.numbers,
+        "reason": reason,
+        "numbers": numbers,
     }
     if decision.placement:
         published["hosts"] = dict(sorted(decision.placement.items()))

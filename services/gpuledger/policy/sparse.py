@@ -6,8 +6,8 @@ the head of a size class. A turn can do none of them when
 - somebody who asks for the same (class of work, GPUs, model, minimum runtime) was found to wait behind a head, or for
   free GPUs, and nothing has been given back since: starts, promises and bound reservations only take room away;
 - and it holds no reservation;
-- and no run of its own account of lower priority may leave for it, or somebody of its account asked for the same with
-  the same priority before, in vain.
+- and no run of its own account of lower priority may leave for it where that helps, or somebody of its account asked
+  for the same with the same priority before, in vain.
 
 So the walk looks, in the order of the queue, at the first of all who ask for the same, and, where runs of an account
 may leave for its own work, at the first of that account too; at who holds a reservation; and at whom it is asked about.
@@ -130,8 +130,11 @@ class SparseWalk:
         start = 0
         if rank is not None:
             start = bisect_right(range(above), rank, key=lambda at: self._blocks.climb(leaf, at).rank)
-        for place in firsts([_kind(entry) for entry in line.entries[:above]], start):
-            self._look_at(self._blocks.climb(leaf, place))
+        kinds = [_kind(entry) for entry in line.entries[:above]]
+        for place in firsts(kinds, start):
+            gpus_milli, gpu_model, priority = kinds[place]
+            if self._walk.preemption.own_could_help(leaf, gpus_milli, gpu_model, -priority):
+                self._look_at(self._blocks.climb(leaf, place))
 
 
 def turn_at(blocks: Blocks, spot: Spot, before: int) -> Turn:

@@ -95,11 +95,12 @@ class Yard:
 
     def begin(self, at_s: int) -> None:
         """Take what a cycle changes for its own, at an instant; nothing has been decided yet."""
+        ended = any(self._at_s < run.protected_until_s <= at_s for run in self._runs)
         self._at_s = at_s
+        self._most = self._without_protected() if ended else dict(self._most)
         self.placements, self._parts = dict(self.placements), dict(self._parts)
         self.started, self.leaving = [], set()
         self._free, self._soon = dict(self._free), dict(self._soon)
-        self._most = self._without_protected()
         self._occupants = defaultdict(list, {host: list(there) for host, there in self._occupants.items()})
         self._promised, self._bounds, self._bound_on = Counter(), [], {}
         self._lasting = self._lasting.copy()

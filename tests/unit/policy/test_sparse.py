@@ -67,11 +67,12 @@ def test_who_asks_for_less_is_looked_at_as_well() -> None:
 
 
 def test_where_runs_may_leave_for_their_own_accounts_work_the_first_of_each_priority_is_looked_at() -> None:
-    own = run("a", gpus=2, name="own", hosts={"h0": 2})
-    kept = run("b", gpus=6, name="kept", hosts={"h0": 6}, protected_until_s=AT_S + 3600)
+    own, kept = run("a", gpus=8, name="own", hosts={"h0": 8}), busy(1)
     queue = [
-        pending(f"w{n}", "a", gpus=8, submitted_at_s=n, priority=priority)
+        pending(f"w{n}", "a", gpus=16, submitted_at_s=n, priority=priority)
         for n, priority in enumerate([2, 2, 2, 1, 1, 1, 0, 0])
     ]
-    looked_at, _ = walked(queue, [own, kept], 8)
+    looked_at, _ = walked(queue, [own, kept], 8, 8)
     assert looked_at == ["w0", "w1", "w3"]
+    looked_at, _ = walked(queue, [kept, busy(0)], 8, 8)
+    assert looked_at == ["w0", "w1"]
