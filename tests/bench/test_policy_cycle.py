@@ -35,8 +35,9 @@ EVENTS = 12
 PART_MAX = {"short": 0.30, "full": 0.05}[FORM]
 """What a cycle by event may take of a full one. At a tenth of the queue the full one takes a tenth, and that by event
 nearly the same: it looks at the kinds of work, the hosts and the reservations."""
-SORTS_MAX = 60
-"""How often as many keyed tuples as there are workloads could be sorted in the time of a full cycle."""
+SORTS_MAX = {"short": 120, "full": 60}[FORM]
+"""How often as many keyed tuples as there are workloads could be sorted in the time of a full cycle. Hosts and runs
+are the same at a tenth of the queue."""
 MEMORY_MAX_MIB = 1e9 / 2**20
 
 
