@@ -14,6 +14,9 @@ MARK = "gpuledger:"
 TOP = 4_000_000_000
 """No priority is set above it: Slurm's end just below 2^32."""
 
+LOOK_AHEAD = 100
+"""So many jobs ahead of one are looked at for one that can stay where it is."""
+
 STEP = 1000
 """Between two priorities, so that a job can be put between two others without touching the rest."""
 
@@ -52,12 +55,20 @@ def priorities(now: list[int], base: int) -> list[int]:
     """Return strictly falling priorities above a base, keeping from the end what is in order already."""
     kept: list[int] = []
     floor = base
-    for priority in reversed(now):
-        floor = priority if floor < priority <= TOP else floor + STEP
+    for place in range(len(now) - 1, -1, -1):
+        floor = now[place] if floor < now[place] <= TOP else floor + _step(now[:place], floor)
         kept.append(floor)
     if floor > TOP:
         return [base + STEP * place for place in range(len(now), 0, -1)]
     return kept[::-1]
+
+
+def _step(ahead: list[int], floor: int) -> int:
+    """Return how far above the floor the next job stands: below the first ahead of it that can stay where it is."""
+    for distance, priority in enumerate(ahead[: -LOOK_AHEAD - 1 : -1], start=1):
+        if floor + distance < priority <= TOP:
+            return min(STEP, (priority - floor) // (distance + 1))
+    return STEP
 
 
 def _released(waiting: Iterable[Job], placed: set[str], base: int) -> Iterator[Target]:

@@ -36,6 +36,15 @@ def test_a_job_that_comes_between_two_moves_no_other() -> None:
     }  # fmt: skip
 
 
+def test_jobs_that_were_set_together_make_room_for_others() -> None:
+    first = priorities([1, 2, 3], BASE)
+    assert first == [1_003_000, 1_002_000, 1_001_000]
+    assert priorities([1_003_000, 7, 1_002_000, 8, 9, 1_001_000, 5], BASE) == [
+        1_003_000, 1_002_500, 1_002_000, 1_001_666, 1_001_333, 1_001_000, 1_000_500,
+    ]  # fmt: skip
+    assert priorities([5, *first], BASE) == [1_004_000, *first]
+
+
 def test_an_array_stands_where_its_first_task_stands_and_held_jobs_and_those_of_others_are_left_alone() -> (
     None
 ):
