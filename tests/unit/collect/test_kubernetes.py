@@ -28,7 +28,7 @@ from gpuledger.events.heartbeat import Heartbeat
 from gpuledger.ingest.dead_letters import DeadLetter
 from gpuledger.ingest.intake import Taken
 from gpuledger.kernel.clock import FixedClock
-from gpuledger.kernel.errors import Refused, Unavailable
+from gpuledger.kernel.errors import Refused, TooLarge, Unavailable
 from gpuledger.sources.registry import source
 
 NOON = dt.datetime(2026, 10, 31, 22, tzinfo=dt.UTC)
@@ -42,10 +42,16 @@ class Ledger:
         self.facts: dict[tuple[str, str], Event] = {}
         self.letters: list[DeadLetter] = []
         self.is_down = False
+        self.too_large: str | None = None
+        """The workload whose amounts it cannot hold."""
 
     def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
         if self.is_down:
             raise Unavailable("the database is down")
+        if any(
+            getattr(event.data, "workload", None) == self.too_large for event, _ in events if self.too_large
+        ):
+            raise TooLarge("an amount is larger than the ledger can hold")
         taken = Taken()
         for event, _ in events:
             if self.facts.setdefault((event.source, event.id), event) is event:
@@ -192,6 +198,20 @@ def test_what_cannot_be_read_is_a_dead_letter_that_can_be_read_again(
         .retry(letter.raw.replace(b'"1.5"', b'"1"'), letter.context)
         .events
     )
+
+
+def test_what_the_ledger_cannot_hold_is_a_dead_letter_and_the_rest_is_booked(
+    start: Callable[[], Collector], ledger: Ledger, recorded: Recorded
+) -> None:
+    start().look()
+    (ledger.too_large,) = {getattr(e.data, "workload", None) for e in ledger.facts.values()} - {None}
+    before = len(ledger.facts)
+    recorded.happen("MODIFIED", pod("x", 2, bound(AT_8, "Succeeded", containerStatuses=[terminated(AT_9)])))
+    recorded.happen("ADDED", pod("y", 1, bound(AT_8)))
+    found = start().look()
+    assert (found.records, found.accepted, found.dead_lettered) == (2, 1, 1)
+    assert [letter.code for letter in ledger.letters] == ["amount-too-large"]
+    assert len(ledger.facts) == before + 2
 
 
 def test_it_says_that_it_is_alive_up_to_when_it_heard_of_every_kind(
