@@ -78,6 +78,18 @@ class Cycle(Answer):
     as_of: str = AsOf
 
 
+class Directives(Answer):
+    """What the newest cycle orders; orders of earlier ones that it does not repeat are void."""
+
+    cluster: str
+    cursor: int | None = Field(description="Ask with it again: nothing comes until there is a newer cycle.")
+    cycle: str | None = Field(description="Null when there is none, or none after the cursor.")
+    decided_at: str | None
+    starts: list[dict[str, Any]] = Field(description="workload, hosts (milli-GPU), reason; in their order.")
+    preemptions: list[dict[str, Any]] = Field(description="workload, run, leave_by, reason.")
+    as_of: str = AsOf
+
+
 class UsageRow(Answer):
     """GPU-time of one key, both classes."""
 

@@ -30,6 +30,13 @@ CYCLE = {
     "as_of": _AS_OF,
 }  # fmt: skip
 
+DIRECTIVES = {
+    "cluster": "philly", "cursor": 8841, "cycle": "philly@2026-12-01T09:00:00Z#0123456789ab",
+    "decided_at": "2026-12-01T09:00:00Z",
+    "starts": [], "preemptions": [],
+    "as_of": _AS_OF,
+}  # fmt: skip
+
 USAGE = {
     "rows": [
         {"key": "philly/ee9e8c", "gpu_ms": 900 * _HOUR, "gpu_hours": "900.000", "used_gpu_ms": None,
@@ -103,6 +110,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "listBalances": BALANCES,
     "getBalance": BALANCE,
     "getCurrentAllocations": CYCLE,
+    "getCurrentDirectives": DIRECTIVES,
     "getUsage": USAGE,
     "listLayers": LAYERS,
     "getBudgetVersusActual": BUDGET_VERSUS_ACTUAL,

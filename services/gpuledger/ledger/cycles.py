@@ -118,20 +118,24 @@ def decisions_of(reader: Reader, cluster: str, recorded: Recorded) -> Sequence[d
     return cycle_decisions.every(reader, cluster, recorded.seq)
 
 
-def latest_cycle(reader: Reader, cluster: str, *, at_s: int | None = None) -> dict[str, Any] | None:
+def latest_cycle(
+    reader: Reader, cluster: str, *, at_s: int | None = None, waiting_max: int | None = None
+) -> dict[str, Any] | None:
     """Return the newest cycle of a cluster under the published keys, or None when there was none.
 
-    Decisions to wait are left out once they are kept no longer.
+    Decisions to wait are left out once they are kept no longer, or where there are more than are wanted.
 
     Args:
         reader: The ledger.
         cluster: The cluster.
         at_s: Look only at cycles that decided for this instant or an earlier one.
+        waiting_max: How many decisions to wait are wanted; any number unless given.
     """
     found = latest(reader, cluster, at_s=at_s)
     if found is None:
         return None
-    every = decisions_of(reader, cluster, found) if found.issued.waiting else None
+    is_wanted = waiting_max is None or found.issued.waiting <= waiting_max
+    every = decisions_of(reader, cluster, found) if found.issued.waiting and is_wanted else None
     return found.issued.record if every is None else {**found.issued.record, "decisions": list(every)}
 
 

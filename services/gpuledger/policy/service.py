@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from gpuledger.database.engine import Writer, detached, reading_on
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, seconds
+from gpuledger.kernel.collecting import without_collecting
 from gpuledger.ledger import cycles, queries
 from gpuledger.ledger.admission import SLICE_S
 from gpuledger.ledger.attempts import booked
@@ -84,6 +85,10 @@ class Issuing:
 
     def issue(self, cluster: str, at_s: int) -> Issued:
         """Land, read, decide and record; see ``issue_cycle``."""
+        with without_collecting():
+            return self._issue(cluster, at_s)
+
+    def _issue(self, cluster: str, at_s: int) -> Issued:
         began = time.monotonic()
         if abs(seconds(self._clock.now()) - at_s) < SLICE_S:  # a cycle of another time moves nobody now
             booked(self._connection, cluster, partial(self._land, cluster), standstill_s=STANDSTILL_S)

@@ -107,6 +107,7 @@ def test_examples_have_the_keys_of_real_answers(api: TestClient) -> None:
         "/v1/layers": "/v1/layers?cluster=alpha",
         "/v1/budget-vs-actual": "/v1/budget-vs-actual?cluster=alpha",
         "/v1/allocations/current": "/v1/allocations/current?cluster=alpha",
+        "/v1/directives/current": "/v1/directives/current?cluster=alpha",
         "/v1/balances/{account}": "/v1/balances/alpha/robotics",
     }
     for path, methods in document["paths"].items():

@@ -11,6 +11,14 @@ def test_the_newest_cycle_under_the_published_keys(api: TestClient) -> None:
     assert {a["account"]: a["issued_gpus"] for a in answer["allocations"]} == SHARES
 
 
+def test_orders_come_once_for_a_cursor(api: TestClient) -> None:
+    first = api.get("/v1/directives/current", params={"cluster": "alpha"}).json()
+    assert (first["cursor"], first["cycle"], first["starts"]) == (1200, "alpha@1773205200", [])
+    again = api.get("/v1/directives/current", params={"cluster": "alpha", "after": 1200}).json()
+    assert (again["cursor"], again["cycle"]) == (1200, None)
+    assert api.get("/v1/directives/current", params={"cluster": "gamma"}).json()["cursor"] is None
+
+
 @pytest.mark.parametrize(
     ("path", "hint"),
     [

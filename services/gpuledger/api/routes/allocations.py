@@ -1,16 +1,23 @@
-"""The newest allocations of a cluster."""
+"""The newest allocations of a cluster, and what they order."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from gpuledger.api import parameters
-from gpuledger.api.answers import Cycle
+from gpuledger.api.answers import Cycle, Directives
 from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
+from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.cycles import latest_cycle
+from gpuledger.policy.orders import directives
+
+WAITING_MAX = 1000
+"""Of a longer queue the answer holds starts and preemptions only; ``gpuledger why`` tells of each workload."""
+
+After = Annotated[int | None, Query(description="The cursor of the answer before.", ge=0, le=2**53)]
 
 
 def router(context: Context) -> APIRouter:
@@ -24,14 +31,32 @@ def router(context: Context) -> APIRouter:
         response_model=Cycle,
     )
     def get_current_allocations(cluster: parameters.RequiredCluster) -> dict[str, Any]:
-        """Return what was issued, and each decision with its reason."""
+        """Return what was issued, and each decision with its reason; those to wait only while few wait."""
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
-            found = latest_cycle(reader, cluster)
+            found = latest_cycle(reader, cluster, waiting_max=WAITING_MAX)
         if found is None:
             raise NotFound(
                 f"the policy has not run for cluster {cluster!r}", hint=f"gpuledger cycle --cluster {cluster}"
             )
         return {**found, "as_of": context.as_of()}
+
+    @routes.get(
+        "/directives/current",
+        operation_id="getCurrentDirectives",
+        summary="What the newest policy cycle of a cluster orders",
+        response_model=Directives,
+    )
+    def get_current_directives(cluster: parameters.RequiredCluster, after: After = None) -> dict[str, Any]:
+        """Return what to start where and what has to leave; with the cursor of the last answer, only what is newer."""
+        with reading(context.engine) as reader:
+            queries.require_cluster(reader, cluster)
+            found = directives(reader, cluster, now_s=context.now_s(), after=after)
+        if found is None:
+            none: dict[str, Any] = {"cycle": None, "decided_at": None, "starts": [], "preemptions": []}
+            return {"cluster": cluster, "cursor": after, **none, "as_of": context.as_of()}
+        told = found._asdict()
+        decided_at = iso(instant(told.pop("at_s")))
+        return {"cluster": cluster, **told, "decided_at": decided_at, "as_of": context.as_of()}
 
     return routes
