@@ -70,6 +70,8 @@ class PolicyConfig:
             present entitlement comes first.
         issue_kappa_permille: kappa of the issue: an over-served account keeps at least this part of its share
             as weight. Above 0: a weight of 0 would leave GPUs idle that an account with a share asks for.
+        division: What GPUs are issued by: how far accounts fell behind, or credits for what they left to others.
+        shared_permille: alpha of the division by credits: the part of a supply that is the siblings' pool.
         horizon_s: A deficit is made good over this long.
         quantum_s: Every start of funded work is safe from other accounts' work for so long; also the occupancy
             that the order expects of a start without a minimum runtime.
@@ -87,6 +89,8 @@ class PolicyConfig:
     protection_cap_s: int = _knob(8 * 3_600, _S)
     floor_alpha_permille: int = _knob(500, _PER_MILLE)
     issue_kappa_permille: int = _knob(500, _PER_MILLE_ABOVE_0)
+    division: str = _knob("deficit", Range(words=("deficit", "credits")))
+    shared_permille: int = _knob(500, _PER_MILLE)
     horizon_s: int = _knob(86_400, _S)
     quantum_s: int = _knob(900, _S)
     hysteresis_permille: int = _knob(50, _PER_MILLE)

@@ -150,7 +150,10 @@ def unallocated(tree: Tree) -> Contender:
 def floor_milli(node: Node, tree: Tree, config: PolicyConfig) -> int:
     """Return the GPUs below which a node that waits comes first: (1 - alpha) of its present entitlement.
 
-    Running GPUs are whole milli-GPU, so they are below the exact floor when they are below its ceiling.
+    Running GPUs are whole milli-GPU, so they are below the exact floor when they are below its ceiling. Where GPUs are
+    divided by credits, what a node is issued is its floor.
     """
+    if tree.floors_milli is not None:
+        return tree.floors_milli[node.path]
     kept_permille = PER_MILLE - config.floor_alpha_permille
     return math.ceil(node.portion * tree.healthy_milli * kept_permille / PER_MILLE)

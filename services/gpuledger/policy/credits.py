@@ -138,6 +138,49 @@ def issue_by_credits(
     return Credited(Issue(issued, supply_milli - top), gains)
 
 
+class Credit(NamedTuple):
+    """How an account stands.
+
+    Args:
+        gpu_ms: What it has.
+        flow_milli: What it earns for each second that the division lasts; below 0 it pays.
+    """
+
+    gpu_ms: int
+    flow_milli: int
+
+    def after(self, seconds: int) -> int:
+        """Return what it has so many seconds later."""
+        return self.gpu_ms + self.flow_milli * seconds
+
+
+def divide_by_credits(
+    tree: Tree, supply_milli: int, credits_gpu_ms: Mapping[str, int], *, shared_permille: int, quantum_s: int
+) -> tuple[Issue, dict[str, Credit]]:
+    """Divide a supply for the quantum to come.
+
+    Args:
+        tree: The tree.
+        supply_milli: What there is to divide.
+        credits_gpu_ms: Credits by account; one that is left out has the mean of those of its siblings that are there.
+        shared_permille: The part of every supply that is the siblings' pool.
+        quantum_s: Length of the quantum.
+    """
+    has: dict[str, int] = {}
+    for node in tree.inner_nodes():
+        known = [credits_gpu_ms[child.path] for child in node.children if child.path in credits_gpu_ms]
+        mean = sum(known) // len(known) if known else 0
+        has.update((child.path, credits_gpu_ms.get(child.path, mean)) for child in node.children)
+    quantum = GPU_MILLI * quantum_s
+    balances = {path: Fraction(amount, quantum) for path, amount in has.items()}
+    divided = issue_by_credits(
+        tree, supply_milli=supply_milli, balances=balances, shared_permille=shared_permille
+    )
+    return divided.issue, {
+        path: Credit(has[path], round(gain * GPU_MILLI)) for path, gain in divided.gains.items()
+    }
+
+
 def order_by_credits(tree: Tree, balances: Mapping[str, Fraction]) -> tuple[str, ...]:
     """Return the leaves, those with the most credits among their siblings first; shares of 0 last."""
 

@@ -5,12 +5,13 @@ and workloads are listed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from gpuledger.kernel.collecting import without_collecting
 from gpuledger.policy import explain
 from gpuledger.policy.contenders import NEVER
+from gpuledger.policy.credits import Credit, divide_by_credits
 from gpuledger.policy.decisions import Action, Decision, Shared, Walk
 from gpuledger.policy.fair_share import order_leaves, order_workloads
 from gpuledger.policy.issue import issue
@@ -67,6 +68,7 @@ class Allocation:
         demand_milli: GPUs of funded work running or eligible.
         issued_milli: GPUs issued now.
         position: Place of a leaf in the order, 1 is served next; None for inner nodes.
+        credit: How it stands where GPUs are divided by credits, else None.
     """
 
     account: str
@@ -81,6 +83,7 @@ class Allocation:
     demand_milli: int
     issued_milli: int
     position: int | None
+    credit: Credit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,11 +167,30 @@ def tree_of(state: ClusterState, queue: Iterable[PendingWorkload], config: Polic
         ahead_gpu_ms=shared_milli * config.protection_cap_s,
         shared_milli=shared_milli,
     )
-    return build_tree(state.accounts, capacity, running_milli=running, oldest_s=oldest)
+    tree = build_tree(state.accounts, capacity, running_milli=running, oldest_s=oldest)
+    return (
+        tree if config.division == "deficit" else replace(tree, floors_milli=_divided(tree, state, config)[0])
+    )
+
+
+def _divided(
+    tree: Tree, state: ClusterState, config: PolicyConfig
+) -> tuple[Mapping[str, int], Mapping[str, Credit]]:
+    """Return what each node is issued, and how it stands where credits divide."""
+    if config.division == "deficit":
+        return issue(tree, supply_milli=state.healthy_milli, config=config).issued_milli, {}
+    divided, credit = divide_by_credits(
+        tree,
+        state.healthy_milli,
+        state.credits_gpu_ms,
+        shared_permille=config.shared_permille,
+        quantum_s=config.quantum_s,
+    )
+    return divided.issued_milli, credit
 
 
 def _allocations(tree: Tree, state: ClusterState, config: PolicyConfig) -> tuple[Allocation, ...]:
-    issued = issue(tree, supply_milli=state.healthy_milli, config=config).issued_milli
+    issued, credit = _divided(tree, state, config)
     everyone = (tree.root, *tree.nodes.values())
     entitled = round_exactly(tree, {n.path: n.entitled - n.par_gpu_ms for n in everyone})
     ahead = round_exactly(tree, {n.path: n.ahead for n in everyone})
@@ -187,6 +209,7 @@ def _allocations(tree: Tree, state: ClusterState, config: PolicyConfig) -> tuple
             demand_milli=node.demand_milli,
             issued_milli=issued[node.path],
             position=positions.get(node.path),
+            credit=credit.get(node.path),
         )
         for node in tree.nodes.values()
     )

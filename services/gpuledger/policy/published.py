@@ -8,7 +8,8 @@ from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant, iso, seconds
 from gpuledger.kernel.collecting import without_collecting
 from gpuledger.policy import explain
-from gpuledger.policy.cycle import Cycle, Decision, Reservation, ReservationKind, RunId, Shared
+from gpuledger.policy.credits import Credit
+from gpuledger.policy.cycle import Allocation, Cycle, Decision, Reservation, ReservationKind, RunId, Shared
 
 
 class AllocationJson(TypedDict):
@@ -22,6 +23,8 @@ class AllocationJson(TypedDict):
     ratio: str | None
     demand_gpus: int | str
     issued_gpus: int | str
+    credits_gpu_ms: NotRequired[int]
+    credit_flow_milli: NotRequired[int]
 
 
 class DecisionJson(TypedDict):
@@ -77,19 +80,7 @@ def as_json(cycle: Cycle, *, cycle_id: str | None = None) -> CycleJson:
         "cluster": cycle.cluster,
         "cycle": cycle_id or f"{cycle.cluster}@{cycle.at_s}",
         "supply_gpus": _gpus_json(cycle.supply_milli),
-        "allocations": [
-            {
-                "account": allocation.account,
-                "share_ppm": allocation.share_ppm,
-                "used_gpu_ms": allocation.used_gpu_ms,
-                "entitled_gpu_ms": allocation.entitled_gpu_ms,
-                "par_gpu_ms": allocation.par_gpu_ms,
-                "ratio": explain.ratio_text(allocation.ratio_num, allocation.ratio_den),
-                "demand_gpus": _gpus_json(allocation.demand_milli),
-                "issued_gpus": _gpus_json(allocation.issued_milli),
-            }
-            for allocation in cycle.allocations
-        ],
+        "allocations": [_allocation_json(allocation) for allocation in cycle.allocations],
         "decisions": _decisions_json(cycle),
         "reservations": [
             {
@@ -116,6 +107,32 @@ def reservations_of(record: Mapping[str, Any]) -> tuple[Reservation, ...]:
         )
         for kept in record.get("reservations", ())
     )
+
+
+def credits_of(record: Mapping[str, Any], seconds_since: int) -> dict[str, int]:
+    """Return account -> credits so long after a published cycle; none where it did not divide by them."""
+    return {
+        row["account"]: Credit(row["credits_gpu_ms"], row["credit_flow_milli"]).after(seconds_since)
+        for row in record["allocations"]
+        if "credits_gpu_ms" in row
+    }
+
+
+def _allocation_json(allocation: Allocation) -> AllocationJson:
+    published: AllocationJson = {
+        "account": allocation.account,
+        "share_ppm": allocation.share_ppm,
+        "used_gpu_ms": allocation.used_gpu_ms,
+        "entitled_gpu_ms": allocation.entitled_gpu_ms,
+        "par_gpu_ms": allocation.par_gpu_ms,
+        "ratio": explain.ratio_text(allocation.ratio_num, allocation.ratio_den),
+        "demand_gpus": _gpus_json(allocation.demand_milli),
+        "issued_gpus": _gpus_json(allocation.issued_milli),
+    }
+    if allocation.credit is not None:
+        published["credits_gpu_ms"] = allocation.credit.gpu_ms
+        published["credit_flow_milli"] = allocation.credit.flow_milli
+    return published
 
 
 def _decisions_json(cycle: Cycle) -> list[DecisionJson]:

@@ -14,7 +14,7 @@ from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.ledger.periods import members
 from gpuledger.policy.history import NOTHING, Past, read_past
 from gpuledger.policy.placement import HostState, Room, split
-from gpuledger.policy.published import reservations_of
+from gpuledger.policy.published import credits_of, reservations_of
 from gpuledger.policy.state import AccountState, ClusterState, PendingWorkload, PolicyConfig, RunningRun
 
 
@@ -76,6 +76,9 @@ def read_state(
         hosts=hosts,
         shared_milli=past.shared_milli,
         reservations=() if before is None else reservations_of(before.issued.record),
+        credits_gpu_ms={}
+        if before is None or config.division == "deficit"
+        else credits_of(before.issued.record, min(at_s - before.at_s, config.quantum_s)),
     )
 
 

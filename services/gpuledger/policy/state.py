@@ -5,6 +5,7 @@ since 1970-01-01T00:00:00Z.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, NamedTuple
@@ -233,6 +234,7 @@ class ClusterState:
         reservations: Those that the cycle before left, at most one per workload.
         shared_milli: Healthy GPUs that the tree is about, as use counts them: those of every cluster of the tree, each
             at its weight. None for ``healthy_milli``.
+        credits_gpu_ms: Credits by account, where GPUs are divided by them; a sibling that is left out has their mean.
     """
 
     cluster: str
@@ -245,6 +247,7 @@ class ClusterState:
     hosts: tuple[HostState, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     shared_milli: int | None = None
+    credits_gpu_ms: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse negative capacity, and what is listed twice."""

@@ -85,12 +85,14 @@ class Tree:
         nodes: Every account by path, the virtual root excluded, ordered by path.
         healthy_milli: Healthy capacity now.
         shared_milli: The same as use counts it: with every cluster of the tree, each GPU at its weight.
+        floors_milli: GPUs below which a node that waits comes first; None where a part of its entitlement is.
     """
 
     root: Node
     nodes: Mapping[str, Node]
     healthy_milli: int
     shared_milli: int
+    floors_milli: Mapping[str, int] | None = None
 
     def leaf_path(self, account: str) -> str:
         """Return where the work of an account counts: the account itself, or its ``~own`` child."""

@@ -302,3 +302,36 @@ def test_what_was_given_back_for_a_failure_was_not_used(cluster: Cluster) -> Non
     # Half of what remains has left the window by then, and all that was given back is still in it.
     at_s = NOON + 6 * DAY + HOUR // 2
     assert cluster.account("a", at_s)["used_gpu_ms"] == 5 * GPU_HOUR
+
+
+def test_credits_go_on_from_the_record_of_the_cycle_before(cluster: Cluster) -> None:
+    """6 GPUs, a third each, alpha 1/2: x alone first, then all three; each cycle is a quantum of 15 minutes later."""
+    cluster.hosts(1, gpus=6)
+    cluster.set(division="credits")
+    for name in ("x", "y", "z"):
+        cluster.share(name, 1)
+    cluster.wait("w-x", "x", 6)
+    cluster.wait("w-y", "y", 6, NOON + 1000)
+    cluster.wait("w-z", "z", 6, NOON + 1000)
+
+    def issued(at_s: int) -> tuple[list[int], list[int]]:
+        record = issue_cycle(cluster.engine, "c", at_s=at_s, clock=CLOCK, calendar=Calendar())
+        rows = by_account(record)
+        return (
+            [rows[name]["issued_gpus"] for name in ("x", "y", "z")],
+            [round(rows[name]["credits_gpu_ms"] / 900_000) for name in ("x", "y", "z")],
+        )
+
+    # Karma's own sequence (6, 0, 0), (6, 0, 0), (1, 3, 2), (1, 2, 3), with credits before each quantum.
+    assert issued(NOON) == ([6, 0, 0], [0, 0, 0])
+    assert issued(NOON + 900) == ([6, 0, 0], [-4, 2, 2])
+    assert issued(NOON + 1800) == ([1, 3, 2], [-8, 4, 4])
+    assert issued(NOON + 2700) == ([1, 2, 3], [-7, 3, 4])
+    # An outage earns a quantum and no more.
+    assert issued(NOON + DAY)[1] == [-6, 3, 3]
+
+
+def test_nobody_has_credits_where_they_do_not_divide(cluster: Cluster) -> None:
+    cluster.hosts(1)
+    cluster.share("a", 1)
+    assert "credits_gpu_ms" not in cluster.account("a")

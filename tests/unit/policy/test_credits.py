@@ -6,8 +6,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.policy.forests import account
 
-from gpuledger.policy.credits import Sibling, share_out
+from gpuledger.policy.credits import Sibling, divide_by_credits, share_out
+from gpuledger.policy.tree import Capacity, build_tree
 
 Demands = list[tuple[int, ...]]
 
@@ -178,3 +180,17 @@ def test_a_large_supply_takes_no_longer(supply: int) -> None:
     assert (
         sum(outcome.slices for outcome in share_out(siblings, supply, shared_permille=500).values()) == supply
     )
+
+
+def test_a_newcomer_has_the_mean_of_its_siblings_and_flows_are_by_the_second() -> None:
+    tree = build_tree(
+        [account(name, demand=6) for name in "abc"],
+        Capacity(healthy_milli=6000, window_gpu_ms=0, ahead_gpu_ms=0),
+    )
+    issued, credit = divide_by_credits(
+        tree, 6000, {"a": -6_300_000, "b": 900_000}, shared_permille=500, quantum_s=900
+    )
+    assert [credit[name].gpu_ms for name in "abc"] == [-6_300_000, 900_000, -2_700_000]
+    assert issued.issued_milli == {"a": 1000, "b": 4000, "c": 1000}
+    assert [credit[name].flow_milli for name in "abc"] == [1000, -2000, 1000]
+    assert credit["a"].after(900) == -6_300_000 + 900_000
