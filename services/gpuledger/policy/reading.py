@@ -76,10 +76,15 @@ def read_state(
         hosts=hosts,
         shared_milli=past.shared_milli,
         reservations=() if before is None else reservations_of(before.issued.record),
-        credits_gpu_ms={}
-        if before is None or config.division == "deficit"
-        else credits_of(before.issued.record, min(at_s - before.at_s, config.quantum_s)),
+        credits_gpu_ms=_credits(before, at_s, config),
     )
+
+
+def _credits(before: cycles.Recorded | None, at_s: int, config: PolicyConfig) -> dict[str, int]:
+    """Return what the cycle before left of credits, and what came of it since: through a quantum at most."""
+    if before is None or config.division == "deficit":
+        return {}
+    return credits_of(before.issued.record, min(at_s - before.at_s, config.quantum_s))
 
 
 def _pending(
