@@ -79,3 +79,26 @@ def test_a_cycle_by_event_decides_what_a_full_cycle_would(part: int) -> None:
                 name = f"late{tick}.{event}"
                 prepared = check(prepared, random_submission(rng, world, name, at_s), at_s)
             world.tick()
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_in_a_long_queue_of_few_kinds_nobody_is_passed_over_who_could_change_something(part: int) -> None:
+    """Many ask for the same, and runs are past their protection: much is given back in the middle of a walk."""
+    for seed in range(part, WORLDS, PARTS):
+        rng = random.Random(f"m {seed}")
+        world, _ = random_world(rng), 0.3 + 0.65 * rng.random()
+        if seed % 3 == 0:
+            below_one_root(world)
+        for tick in range(8):
+            for _ in range(12):
+                job = random_job(rng, world)
+                job.gpus, job.minimum_s = rng.choice([1, 2, 4]), rng.choice([60, 60, 900])
+                job.length_s, job.model, job.priority = 20_000, None, rng.choice([0, 1, 2])
+                world.submit(job)
+            world.at_s += rng.choice([0, 240, 900])
+            prepared, at_s = prepare(world.state(), CONFIG), world.at_s
+            for event in range(3):
+                at_s += rng.choice([0, 0, 7, 61, 300])
+                name = f"late{tick}.{event}"
+                prepared = check(prepared, random_submission(rng, world, name, at_s), at_s)
+            world.tick()
