@@ -19,7 +19,7 @@ from gpuledger.policy.reading import read_state
 def read_facts(
     reader: Reader, cluster: str, now_s: int, *, scheduler: str, calendar: Calendar, stale_after_s: int
 ) -> Facts:
-    """Return the newest cycle of a cluster, and the ledger now.
+    """Return the newest cycle of a cluster up to now, and the ledger now.
 
     Args:
         reader: The ledger, in one snapshot.
@@ -34,7 +34,7 @@ def read_facts(
         Refused: When it has no healthy GPUs.
     """
     state = read_state(reader, cluster, now_s, read_config(reader, cluster, now_s))
-    newest = cycles.latest(reader, cluster)
+    newest = cycles.latest(reader, cluster, at_s=now_s)
     if newest is None:
         raise NotFound(
             f"cluster {cluster!r} had no cycle yet: there is nothing to enforce",

@@ -3,12 +3,27 @@
 import pytest
 from fastapi.testclient import TestClient
 from tests.e2e.seeding import SHARES
+from tests.integration.policy.worlds import CLOCK, NOON, contended
+
+from gpuledger.api.app import create_app
+from gpuledger.database.engine import make_engine
 
 
 def test_the_newest_cycle_under_the_published_keys(api: TestClient) -> None:
     answer = api.get("/v1/allocations/current", params={"cluster": "alpha"}).json()
     assert answer["supply_gpus"] == 64
     assert {a["account"]: a["issued_gpus"] for a in answer["allocations"]} == SHARES
+
+
+def test_a_cycle_of_the_past_that_is_recorded_later_is_not_the_newest(database_url: str) -> None:
+    engine = make_engine(database_url)
+    world = contended(engine)
+    newest = world.cycle(NOON)["cycle"]
+    world.cycle(NOON - 60)
+    with TestClient(create_app(engine, CLOCK)) as client:
+        for path in ("/v1/allocations/current", "/v1/directives/current"):
+            assert client.get(path, params={"cluster": "c"}).json()["cycle"] == newest
+    engine.dispose()
 
 
 def test_orders_come_once_for_a_cursor(api: TestClient) -> None:

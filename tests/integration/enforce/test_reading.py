@@ -31,6 +31,15 @@ def test_the_newest_cycle_counts_and_its_name_says_how_old_it_is(world: World) -
     assert "is 601 s old" in facts.stale
 
 
+def test_a_cycle_of_another_instant_that_was_recorded_later_is_not_enforced(world: World) -> None:
+    newest = world.record(allocations=ALLOCATIONS)
+    for another_s in (-300, 300):
+        world.pass_time(another_s)
+        world.record(allocations=ALLOCATIONS)
+        world.pass_time(-another_s)
+    assert world.facts().cycle == newest
+
+
 def test_protection_is_looked_up_when_it_is_acted_on_and_not_when_the_cycle_was(world: World) -> None:
     world.submit("w", "c/a", 8, minimum_s=HOUR)
     world.start("w", "1", 8, "h1")

@@ -34,7 +34,7 @@ def router(context: Context) -> APIRouter:
         """Return what was issued, and each decision with its reason; those to wait only while few wait."""
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
-            found = latest_cycle(reader, cluster, waiting_max=WAITING_MAX)
+            found = latest_cycle(reader, cluster, at_s=context.now_s(), waiting_max=WAITING_MAX)
         if found is None:
             raise NotFound(
                 f"the policy has not run for cluster {cluster!r}", hint=f"gpuledger cycle --cluster {cluster}"
