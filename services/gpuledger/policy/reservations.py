@@ -166,7 +166,12 @@ class Reservations:
                 self.keep(reservation)
             return
         still_there = (self._runs[run] for run in reservation.leaving if run in self._runs)
-        told = [run for run in still_there if run.id not in self._yard.leaving]
+        told = [
+            run
+            for run in still_there
+            if run.id not in self._yard.leaving
+            and run.is_preemptible(self._at_s)  # a late fact may protect it
+        ]
         for run in told:
             self._preemption.take(run)
         if self._yard.holds_soon(reservation.placement):

@@ -81,10 +81,17 @@ def test_when_its_time_has_come_the_runs_there_leave_whatever_the_ratios() -> No
 
 
 def test_a_promise_is_kept_while_its_runs_are_there_and_says_so_again() -> None:
-    cycle, _ = after(promise({"h1": 8000}, "run1"), running=busy())
+    cycle, _ = after(promise({"h1": 8000}, "run1"), running=busy(AT_S))
     assert told_to_leave(cycle) == ["run1"]
     assert cycle.reservations == (promise({"h1": 8000}, "run1"),)
     assert cycle.decisions[1].reason.endswith("an earlier cycle decided it.")
+
+
+def test_a_run_that_a_late_fact_protects_is_told_to_leave_no_more() -> None:
+    """The promise was made when its protection seemed over; now it is known to last a second longer."""
+    cycle, _ = after(promise({"h1": 8000}, "run1"), running=busy(AT_S + 1))
+    assert told_to_leave(cycle) == []
+    assert [kept.kind for kept in cycle.reservations] == [ReservationKind.BOUND]
 
 
 def test_when_the_runs_are_gone_the_workload_starts_before_anybody_else() -> None:
