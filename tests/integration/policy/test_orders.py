@@ -27,3 +27,8 @@ def test_starts_name_their_hosts_and_preemptions_when_to_be_gone(world: World) -
     assert [(one["workload"], one["run"], one["leave_by"]) for one in due.preemptions] == [
         ("w-a", "1", "2027-01-15T09:01:00Z"), ("w-b4", "1", "2027-01-15T09:01:00Z"),
     ]  # fmt: skip
+    world.cycle(NOON + HOUR + 60)
+    with reading(world.engine) as reader:
+        again = directives(reader, "c", now_s=NOON + HOUR + 60, after=due.cursor)
+    assert again is not None
+    assert [one["leave_by"] for one in again.preemptions] == ["2027-01-15T09:01:00Z"] * 2
