@@ -22,6 +22,7 @@ class Quoted:
     Args:
         cluster: Where.
         request: What was asked for.
+        protected_s: How long it would be protected: its minimum runtime, up to the cap.
         runtime_s: How long it would run in all; None where nobody said.
         quote: When it would start.
         funding: Whether it can be paid for.
@@ -29,6 +30,7 @@ class Quoted:
 
     cluster: str
     request: Request
+    protected_s: int
     runtime_s: int | None
     quote: Quote
     funding: Funding
@@ -70,7 +72,7 @@ class Quoted:
             yield f"Starts at {moment(self.quote.starts_by_s)} or so (estimate), if nobody else submits."
         yield self.quote.reason
         if self.is_allocated:
-            yield f"Runs allocated: charged, and protected for {duration(self.request.minimum_runtime_s)}."
+            yield f"Runs allocated: charged, and protected for {duration(self.protected_s)}."
         else:
             yield "Runs unallocated: free, and preemptible from the outset."
         yield f"Hold of {hours(self.funding.hold.gpu_ms)}: {_fits(self.funding.hold.fits)}. {self.funding.hold.reason}"
@@ -111,12 +113,13 @@ def ask_quote(
     if request.gpu_model is not None:
         request = replace(request, gpu_model=spelling.get(request.gpu_model.casefold(), request.gpu_model))
     found = quote(state, config, request, limits_s=rows.declared_limits(reader, cluster, at_s))
-    held_s = min(request.minimum_runtime_s, config.protection_cap_s)
+    protected_s = min(request.minimum_runtime_s, config.protection_cap_s)
     starts_s = at_s if found.starts_by_s is None else found.starts_by_s
-    work = Work(request.account, request.gpus_milli, request.gpu_model, starts_s, held_s, runtime_s)
+    work = Work(request.account, request.gpus_milli, request.gpu_model, starts_s, protected_s, runtime_s)
     return Quoted(
         cluster=cluster,
         request=request,
+        protected_s=protected_s,
         runtime_s=runtime_s,
         quote=found,
         funding=funding(reader, cluster, work, at_s, calendar),

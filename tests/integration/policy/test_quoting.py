@@ -52,6 +52,12 @@ def test_a_model_is_known_in_any_spelling_and_an_unknown_one_has_no_date(world: 
     assert "Starts: nobody can say when." in list(never.lines())
 
 
+def test_protection_is_told_up_to_the_cap_as_the_hold_is(world: World) -> None:
+    found = ask(world, 2, 12 * HOUR, at_s=EARLY)
+    assert found.funding.hold.gpu_ms == 2 * 8 * HOUR * 1000
+    assert "Runs allocated: charged, and protected for 8 h." in list(found.lines())
+
+
 def test_work_without_a_minimum_runtime_runs_unallocated(world: World) -> None:
     assert not ask(world, 2, 0).is_allocated
 
