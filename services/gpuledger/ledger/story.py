@@ -58,7 +58,7 @@ class Used(NamedTuple):
 
 
 class Lapse(NamedTuple):
-    """A lot that ends before its period does."""
+    """A lot that has an end of its own."""
 
     account: str
     period: str
@@ -174,7 +174,7 @@ def declared_limits(reader: Reader, cluster: str, at_s: int) -> Mapping[str, int
 
 
 def lapses(reader: Reader, cluster: str, after: dt.date) -> list[Lapse]:
-    """Return the lots that lapse after a day, before their period ends; by day and account."""
+    """Return the lots that are gone on a day after one, within their period or later; by day and account."""
     rows = driver(reader).execute(
         "SELECT account, period, name, expires_on, amount FROM ledger.lots"
         " WHERE book = %s AND expires_on > %s AND amount > 0 ORDER BY expires_on, account, name",

@@ -48,6 +48,8 @@ def _of_budgets(reader: Reader, cluster: str, at_s: int, calendar: Calendar) -> 
             account=account, gpus_milli=milli,
         )  # fmt: skip
     for lapse in rows.lapses(reader, cluster, calendar.day_of(at_s)):
+        if lapse.on > calendar.days_of(lapse.period)[1]:
+            continue  # it outlives its period, whose close ends it or carries it over
         lot = f"{hours(lapse.granted_gpu_ms)} of {lapse.period} ({lapse.name})"
         text = f"What {lapse.account} has left of {lot} lapses."
         yield Entry(

@@ -1,5 +1,6 @@
 """The calendar of a cluster from a ledger."""
 
+import datetime as dt
 from collections.abc import Iterator
 
 import pytest
@@ -47,6 +48,18 @@ def test_everything_that_is_to_come_stands_in_order_of_time(world: World) -> Non
     document = found.as_json()
     assert document["entries"][-2]["at"] == "2027-02-01T00:00:00Z"
     assert document["entries"][4]["at"] == "2027-01-16T00:00:00Z"
+
+
+def test_a_lot_that_outlives_its_period_lapses_on_no_day_of_it(world: World) -> None:
+    """2027-02-01 is the natural end of 2027-01; what ends later is carried over by the close, or ends with it."""
+    for name, day in (("within", 31), ("at the end", 32), ("later", 42)):
+        grant = Granted(
+            account="c/a", cluster="c", period="2027-01", gpu_ms=3_600_000, reason="test", by="test",
+            expires_at=dt.datetime(2027, 1, 1, tzinfo=dt.UTC) + dt.timedelta(days=day - 1),
+        )  # fmt: skip
+        world.take(event(name, NOON - HOUR, grant))
+    lapses = [one["at"] for one in agenda(world).as_json()["entries"] if one["kind"] == "budget lapses"]
+    assert lapses == ["2027-01-31T00:00:00Z"]
 
 
 def test_an_unknown_cluster_is_not_found(world: World) -> None:
