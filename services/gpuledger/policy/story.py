@@ -17,7 +17,7 @@ from gpuledger.kernel.clock import iso, seconds
 from gpuledger.ledger.costs import Cost
 from gpuledger.ledger.facts import STOPS, Known, winner
 from gpuledger.ledger.holds import admitted
-from gpuledger.ledger.mapping import Rules, Understood
+from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules, Understood
 from gpuledger.ledger.segments import History, Segment, derive
 from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.words import duration, gpus, moment
@@ -278,7 +278,8 @@ def _protection(
     decision = admitted(decisions, first.from_s)
     if decision is not None:
         return f", protected until {moment(first.from_s + decision.hold_s)}"
-    minimum_s = min(asked.minimum_runtime_s if asked else 0, config.protection_cap_s)
+    minimum_s = asked.minimum_runtime_s if asked else DEFAULT_MINIMUM_RUNTIME_S  # as the policy reads it
+    minimum_s = min(minimum_s, config.protection_cap_s)
     if not minimum_s:
         return ", without protection"
     return f", protected until {moment(first.from_s + minimum_s)} by its minimum runtime (nobody admitted it)"

@@ -100,7 +100,12 @@ def test_an_imported_run_is_protected_by_its_minimum_runtime() -> None:
     assert "by its minimum runtime (nobody admitted it)" in text_of(
         story(submitted(), started(100)), "started"
     )
-    assert "without protection" in text_of(story(started(100, account="org/a")), "started")
+    # Nobody submitted it: the built-in rule of the mapping gives it an hour, and the policy keeps to that.
+    assert "protected until 1970-01-01T01:01:40Z by its minimum runtime" in text_of(
+        story(started(100, account="org/a")), "started"
+    )
+    free = story(submitted(minimum_runtime_s=0), started(100, klass="allocated"))
+    assert "without protection" in text_of(free, "started")
 
 
 def test_a_preemption_names_for_whom_and_the_workload_waits_again() -> None:
