@@ -26,6 +26,7 @@ from gpuledger.enforce.objects import (
 from gpuledger.enforce.plan import Draft, Target, drafted
 from gpuledger.kernel.accounts import parent
 from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.kernel.apportion import apportion
 
 QUEUE, COHORT, WORKLOAD = "ClusterQueue", "Cohort", "Workload"
 NONE = ""
@@ -60,9 +61,9 @@ def draft(facts: Facts, seen: Seen, config: Kueue) -> Draft:
         if (path := of_queues.paths.get(name(queue))) is not None:
             given += whole(issued[path])
             parts.append(_queue(queue, issued[path], config))
-    spare = milli(facts.record["supply_gpus"]) // GPU_MILLI - given
+    spare = _spared(of_cohorts, issued, max(milli(facts.record["supply_gpus"]) // GPU_MILLI - given, 0))
     parts += [
-        _cohort(cohort, issued[path], spare if parent(path) is None else None, config)
+        _cohort(cohort, issued[path], spare.get(path), config)
         for cohort in cohorts
         if (path := of_cohorts.paths.get(name(cohort))) is not None
     ]
@@ -70,6 +71,14 @@ def draft(facts: Facts, seen: Seen, config: Kueue) -> Draft:
         parts.append(_departures(facts, seen.workloads, of_queues))
         parts.append(Draft(tuple(_returns(seen.workloads))))
     return drafted(parts)
+
+
+def _spared(of_cohorts: Named, issued: Mapping[str, Issued], spare: int) -> dict[str, int]:
+    """Return root -> its part, by shares, of the GPUs that no queue was given: each GPU is the quota of one root."""
+    roots = sorted(path for path in of_cohorts.paths.values() if parent(path) is None)
+    shares = [issued[path].share_ppm for path in roots]
+    parts = apportion(spare, shares if any(shares) else [1] * len(roots))
+    return dict(zip(roots, parts, strict=True))
 
 
 def whole(issued: Issued) -> int:
@@ -96,15 +105,15 @@ def _queue(queue: Object, issued: Issued, config: Kueue) -> Draft:
 
 
 def _cohort(cohort: Object, issued: Issued, spare: int | None, config: Kueue) -> Draft:
-    """Return what is wanted of a Cohort; that of a root also holds the GPUs that nobody was issued."""
+    """Return what is wanted of a Cohort; that of a root also holds GPUs that no queue was given."""
     targets = list(_weight(cohort, COHORT, issued)) if config.weights else []
     if spare is None or not config.quotas:
         return Draft(tuple(targets))
     place, note = _place(cohort, COHORT, config)
     if place is None:
         return Draft(tuple(targets), (note,))
-    why = "so many GPUs are issued to nobody, and may be borrowed by whoever asks next"
-    targets.append(_quota(cohort, COHORT, place, "nominalQuota", str(max(spare, 0)), why))
+    why = "so many GPUs are given to no queue, and may be borrowed by whoever asks next"
+    targets.append(_quota(cohort, COHORT, place, "nominalQuota", str(spare), why))
     return Draft(tuple(targets))
 
 

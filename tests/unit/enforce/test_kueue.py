@@ -64,6 +64,19 @@ def test_the_root_cohort_holds_what_is_issued_to_nobody_so_that_quotas_sum_to_th
     assert wants(told)["Cohort org: nominalQuota"] == ("0", "9")
 
 
+def test_what_no_queue_was_given_is_the_quota_of_one_root_each() -> None:
+    two = (
+        allocation("org", 800_000, 6, 6), allocation("org/a", 1_000_000, 6, 6), allocation("lab", 200_000, 0, 0),
+    )  # fmt: skip
+    roots = [cohort("org", "org", quota("0")), cohort("lab", "lab", quota("0"))]
+    told = wants(draft(facts(record(allocations=two)), Seen([A], roots), Kueue(weights=False)))
+    quotas = {key: wanted for key, (_, wanted) in told.items()}
+    assert quotas == {
+        "ClusterQueue a: nominalQuota": "6", "Cohort org: nominalQuota": "8", "Cohort lab: nominalQuota": "2",
+    }  # fmt: skip
+    assert sum(map(int, quotas.values())) == 16
+
+
 def test_an_inner_cohort_is_weighed_and_holds_no_quota_of_its_own() -> None:
     told = kueue(cohorts=[cohort("a", "org/a", quota("3"))])
     assert wants(told) == {"Cohort a: fairSharing.weight": (None, "6")}
