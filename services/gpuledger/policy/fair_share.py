@@ -75,11 +75,6 @@ class Turn:
         """The leaf that it counts at."""
         return self.line.leaf(self.place)[0].contender.path
 
-    def leaf_standing(self) -> Standing:
-        """Return the last of the chain."""
-        leaf, place = self.line.leaf(self.place)
-        return leaf.standing(place)
-
 
 def order_leaves(tree: Tree, config: PolicyConfig) -> tuple[str, ...]:
     """Return the leaves, next to be served first, as the walk down the tree meets them."""

@@ -1,14 +1,13 @@
 """Why a workload waits, as the cycle in force decided it: its place, the ratios that led there, its date. Pure."""
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpuledger.kernel.accounts import lineage, parent
-from gpuledger.kernel.clock import seconds
+from gpuledger.policy.published import reservations_of
 from gpuledger.policy.quotes import CYCLE_S, Certainty, latest_start_s
-from gpuledger.policy.state import PolicyConfig, Reservation, ReservationKind, RunId
+from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.words import moment
 
 
@@ -107,17 +106,9 @@ def date_of(
     workload: str, reservations: Sequence[Mapping[str, Any]], decided_s: int, config: PolicyConfig
 ) -> int | None:
     """Return by when a workload starts for which a recorded cycle keeps GPUs; None when it keeps none."""
-    for kept in reservations:
-        if kept["workload"] == workload:
-            reservation = Reservation(
-                workload=workload,
-                placement=kept["hosts"],
-                at_s=seconds(dt.datetime.fromisoformat(kept["at"])),
-                kind=ReservationKind(kept["kind"]),
-                leaving=tuple(RunId(run["workload"], run["run"]) for run in kept["leaving"]),
-            )
-            return latest_start_s(reservation, decided_s, config, cycle_s=CYCLE_S)
-    return None
+    own = [kept for kept in reservations if kept["workload"] == workload]
+    kept = next(iter(reservations_of({"reservations": own})), None)
+    return None if kept is None else latest_start_s(kept, decided_s, config, cycle_s=CYCLE_S)
 
 
 def _asks(allocation: Mapping[str, Any]) -> bool:
