@@ -16,9 +16,9 @@ KEPT = (
     "ledger.shares", "ledger.holds", "ledger.lots", "ledger.overdrafts", "ledger.watermarks",
     "ledger.organisation", "ledger.periods", "ledger.stream_offsets", "ledger.dead_letters",
     "ledger.outbox", "side.user_keys", "side.texts", "telemetry.samples", "telemetry.buckets",
-    "telemetry.handles",
+    "telemetry.handles", "ledger.cycle_decisions", "ledger.policy_status",
 )  # fmt: skip
-"""Projections, positions, names, samples."""
+"""Projections, positions, names, samples, what cycles of the policy came to."""
 VIEWS = ("ledger_read.segments", "ledger_read.waits", "ledger_read.hosts", "ledger_read.accounts", "ledger_read.shares",
          "ledger_read.balances", "ledger_read.periods", "ledger_read.buckets", "ledger_read.organisation",
          "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks")  # fmt: skip
