@@ -65,19 +65,18 @@ def close_period(
         Refused: When the period is not over, or an earlier one is still open.
     """
     queries.require_cluster(writer, cluster)
+    _, end_s = calendar.period_bounds_s(period)
+    stale = ticking.stale_hours(writer, cluster, end_s)
     lock_book(writer, cluster)
     found = _state(writer, cluster, period)
     if found.state == "closed":
         return _closed(writer, cluster, period, repeated=True)
     check_closing(writer, cluster, period, now_s=seconds(clock.now()), calendar=calendar)
     version = found.version if found.state == "closing" else found.version + 1
-    _, end_s = calendar.period_bounds_s(period)
     # First what an hourly tick would find: ends that were lost, and samples that are not sealed.
-    ticking.tick(writer, cluster, end_s, clock=clock, calendar=calendar)
+    ticking.tick_at(writer, cluster, end_s, stale, clock=clock, calendar=calendar)
     head = lock_book(writer, cluster)
     facts: list[tuple[str, Fact]] = []
-    if head.ticked_s is None or head.ticked_s < end_s:  # in zones whose days begin within an hour of UTC
-        facts.append((f"tick/{cluster}/{iso(instant(end_s))}", events.LedgerTicked(cluster=cluster)))
     if found.state != "closing":
         fixed = events.PeriodClosing(cluster=cluster, period=period, version=version, by=by)
         facts.append((f"closing/{period}/{version}", fixed))

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuledger.database.engine import Writer
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.closing import LedgerTicked
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.workload import Ended
@@ -65,19 +65,29 @@ def tick(writer: Writer, cluster: str, at_s: int, *, clock: Clock, calendar: Cal
     Raises:
         Refused: When the instant lies in the future, or before 1970.
     """
-    if not 0 <= at_s <= seconds(clock.now()):
-        raise Refused(
-            f"the clock of {cluster} cannot be moved to {at_s} ({_shown(at_s)}): it keeps to what has been",
-            hint="name an instant since 1970 that is not in the future, or none for the present",
-        )
+    _require_past(cluster, at_s, clock)
     at_s -= at_s % HOUR_S
-    # A week of samples is looked through before others are made to wait; what comes meanwhile is the next tick's.
-    before_s = queries.ticks(writer).get(cluster)
-    stale = (
-        sealing.stale_hours(writer, cluster, at_s, at_s - _since_s(before_s))
-        if (before_s or 0) < at_s
-        else []
-    )
+    stale = stale_hours(writer, cluster, at_s)
+    return tick_at(writer, cluster, at_s, stale, clock=clock, calendar=calendar)
+
+
+def tick_at(
+    writer: Writer, cluster: str, at_s: int, stale: Sequence[int], *, clock: Clock, calendar: Calendar
+) -> Ticked:
+    """Do what a tick does, at an instant that need not be a full hour: periods of some zones end at half past.
+
+    Args:
+        writer: The transaction; it takes the book's lock and keeps it.
+        cluster: The cluster, which is also the book.
+        at_s: Where to, in seconds since the epoch.
+        stale: What ``stale_hours`` found, best before the book was locked.
+        clock: Says what the present is.
+        calendar: Cuts days and periods of what is posted.
+
+    Raises:
+        Refused: When the instant lies in the future, or before 1970.
+    """
+    _require_past(cluster, at_s, clock)
     head = lock_book(writer, cluster)
     last_s = head.ticked_s
     if last_s is not None and last_s >= at_s:
@@ -92,6 +102,25 @@ def tick(writer: Writer, cluster: str, at_s: int, *, clock: Clock, calendar: Cal
         writer, cluster, found, tick_event(cluster, at_s, head.last_seq), clock=clock, calendar=calendar
     )
     return Ticked(cluster, at_s, len(ends), len(revisions), len(seals), put_aside)
+
+
+def stale_hours(connection: Reader | Writer, cluster: str, at_s: int) -> list[int]:
+    """Return the ends of the hours that a tick seals; none when the clock stands there or later.
+
+    A week of samples is looked through before others are made to wait; what comes meanwhile is the next tick's.
+    """
+    before_s = queries.ticks(connection).get(cluster)
+    if (before_s or 0) >= at_s:
+        return []
+    return sealing.stale_hours(connection, cluster, at_s, at_s - _since_s(before_s))
+
+
+def _require_past(cluster: str, at_s: int, clock: Clock) -> None:
+    if not 0 <= at_s <= seconds(clock.now()):
+        raise Refused(
+            f"the clock of {cluster} cannot be moved to {at_s} ({_shown(at_s)}): it keeps to what has been",
+            hint="name an instant since 1970 that is not in the future, or none for the present",
+        )
 
 
 def _move(
@@ -147,7 +176,7 @@ def _seals(writer: Writer, cluster: str, hours: Sequence[int]) -> list[Event]:
 
 
 def tick_event(cluster: str, at_s: int, after_seq: int | None = None) -> Event:
-    """Return the tick of a full hour as an event; an hour is ticked once."""
+    """Return a tick as an event; an instant is ticked once."""
     id_ = f"tick/{cluster}/{iso(instant(at_s))}"
     return make(id=id_, source=SOURCE, at_s=at_s, data=LedgerTicked(cluster=cluster, after_seq=after_seq))[0]
 
