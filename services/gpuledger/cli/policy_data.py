@@ -1,5 +1,6 @@
 """``gpuledger policy-data``: what rules are in force, and from when."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,11 +33,13 @@ def apply(
 ) -> None:
     """Put a policy file in force, now or from a moment on; charges for time from then on are restated."""
     from gpuledger import settings
-    from gpuledger.database.engine import reading, writing
+    from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
+    from gpuledger.events.envelope import ORG_BOOK
     from gpuledger.ingest import policy_file
     from gpuledger.kernel.clock import SystemClock
     from gpuledger.ledger import policies, queries
+    from gpuledger.ledger.attempts import booked
 
     file = read_file(path, policy_file.read)
     config, clock, applied = settings.load(), SystemClock(), False
@@ -53,12 +56,12 @@ def apply(
             note(f"{restated} workloads that are charged for time from then on are restated")
         if not dry_run and agreed(len(changes), yes=yes):
             if changes:
-                with writing(engine) as writer:
-                    policy_file.put(writer, file, at_s, who(), clock=clock, calendar=calendar)
+                put = partial(policy_file.put, file=file, at_s=at_s, by=who(), clock=clock, calendar=calendar)
+                booked(engine, ORG_BOOK, put)
             # Also without a change: an earlier call may have been killed between two books.
             for cluster in clusters:
-                with writing(engine) as writer:
-                    policies.bring_up_to_date(writer, cluster, clock=clock, calendar=calendar)
+                bring = partial(policies.bring_up_to_date, cluster=cluster, clock=clock, calendar=calendar)
+                booked(engine, cluster, bring)
             applied = True
     tell(changes, {"restated_workloads": restated}, applied=applied, as_json=as_json)
 

@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
-from gpuledger.database.engine import writing
 from gpuledger.ingest import offsets
+from gpuledger.ledger.attempts import booked
 
 CONSUMER = "collect"
 
@@ -18,8 +18,7 @@ class Cursor:
 
     def __init__(self, engine: sa.Engine, stream: str) -> None:
         self._engine = engine
-        with writing(engine) as writer:
-            (self._claim,) = offsets.claim(writer, CONSUMER, stream, [0])
+        (self._claim,) = booked(engine, None, lambda writer: offsets.claim(writer, CONSUMER, stream, [0]))
         self._at_s = self._claim.position
 
     @property
@@ -34,5 +33,4 @@ class Cursor:
             Fenced: When another collector took over.
         """
         self._at_s = max(self._at_s, at_s)
-        with writing(self._engine) as writer:
-            offsets.advance(writer, self._claim, self._at_s)
+        booked(self._engine, None, lambda writer: offsets.advance(writer, self._claim, self._at_s))

@@ -91,3 +91,28 @@ def test_a_command_that_collides_is_carried_out(colliding: Ledger, order: tuple[
     assert after > rows
     change(colliding, "DROP TRIGGER collide ON ledger.journal")
     colliding.checked_digest()
+
+
+RULES = {
+    "policy-data": ("rate_card: {h100: 2000}", "rate_card: {h100: 3000}"),
+    "mapping": ("rules: [{account: org/vision}]", "rules: [{account: org/speech}]"),
+}
+
+
+@pytest.mark.parametrize("command", RULES)
+def test_rules_that_collide_in_either_book_are_put_in_force(
+    colliding: Ledger, tmp_path: Path, command: str
+) -> None:
+    """At first the organisation's own book is in somebody's way, then that of a cluster that takes them over."""
+    taken_over = "SELECT count(*) FROM ledger.journal WHERE book = 'alpha' AND type = 'policy.applied'"
+    collided = "SELECT book, collisions FROM ledger.books WHERE collisions > 0 ORDER BY book"
+    for number, text in enumerate(RULES[command]):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(text)
+        if number:  # the first row is the organisation's
+            change(colliding, "ALTER SEQUENCE public.collisions MINVALUE 0 RESTART WITH 0")
+        colliding.done(command, "apply", path, "--from", "2026-01-01", "--yes")
+        assert colliding.rows(taken_over) == [(number + 1,)]
+        assert colliding.rows(collided) == [("alpha", 1), ("~org", 1)][1 - number :]
+    change(colliding, "DROP TRIGGER collide ON ledger.journal")
+    colliding.checked_digest()

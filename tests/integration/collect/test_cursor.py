@@ -34,3 +34,20 @@ def test_a_second_collector_fences_the_first(engine: sa.Engine) -> None:
 
     second.advance(700)
     assert Cursor(engine, "sacct/alpha").at_s == 700
+
+
+def test_a_cursor_that_collides_is_opened_and_moved_all_the_same(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        for statement in (
+            "CREATE SEQUENCE public.collisions",
+            "GRANT USAGE ON SEQUENCE public.collisions TO PUBLIC",
+            # Every odd attempt is given up: what a sequence gave is given, whatever becomes of the transaction.
+            """CREATE FUNCTION public.collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('public.collisions') % 2 = 1 THEN RAISE EXCEPTION 'in the way' USING ERRCODE = '40001'; END IF;
+            RETURN NULL; END $$""",
+            "CREATE TRIGGER collide AFTER INSERT ON ledger.stream_offsets EXECUTE FUNCTION public.collide()",
+            "CREATE TRIGGER moving AFTER UPDATE OF position ON ledger.stream_offsets EXECUTE FUNCTION public.collide()",
+        ):
+            connection.execute(sa.text(statement))
+    Cursor(engine, "sacct/alpha").advance(500)
+    assert Cursor(engine, "sacct/alpha").at_s == 500

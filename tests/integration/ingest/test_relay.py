@@ -118,3 +118,22 @@ def test_messages_keep_their_keys(
     queue(engine, ALLOCATIONS, [b"one"])
     relay(engine, broker, SystemClock())
     assert seen == [Message("alpha", b"one")]
+
+
+def test_a_relay_that_collides_goes_on_and_publishes_again_rather_than_never(
+    engine: sa.Engine, broker: FileBroker
+) -> None:
+    queue(engine, ALLOCATIONS, [b"one"])
+    with engine.begin() as connection:
+        for statement in (
+            "CREATE SEQUENCE public.collisions",
+            "GRANT USAGE ON SEQUENCE public.collisions TO PUBLIC",
+            """CREATE FUNCTION public.collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('public.collisions') = 1 THEN RAISE EXCEPTION 'in the way' USING ERRCODE = '40P01'; END IF;
+            RETURN NULL; END $$""",
+            "CREATE TRIGGER collide AFTER UPDATE ON ledger.outbox EXECUTE FUNCTION public.collide()",
+        ):
+            connection.exec_driver_sql(statement)
+    assert relay(engine, broker, SystemClock()) == 1
+    assert set(published(broker, ALLOCATIONS)) == {b"one"}
+    assert waiting(engine) == 0
