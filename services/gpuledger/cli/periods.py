@@ -5,14 +5,14 @@ from typing import Annotated
 import typer
 
 from gpuledger.cli.asking import agreed
-from gpuledger.cli.options import Cluster, Json, OneCluster, Yes
+from gpuledger.cli.options import AsOf, Cluster, Json, OneCluster, Yes, recorded
 from gpuledger.cli.output import note, print_json, print_table
 
 app = typer.Typer(help="Budget periods.", no_args_is_help=True)
 
 
 @app.command("list")
-def list_(cluster: Cluster = None, as_json: Json = False) -> None:
+def list_(cluster: Cluster = None, as_of: AsOf = None, as_json: Json = False) -> None:
     """List the periods that were opened or have movements."""
     from gpuledger import settings
     from gpuledger.database.engine import reading
@@ -23,7 +23,7 @@ def list_(cluster: Cluster = None, as_json: Json = False) -> None:
 
     with open_database(settings.load()) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
-        found = periods.periods(reader, cluster)
+        found = periods.periods(reader, cluster, recorded(as_of))
     if as_json:
         rows = [
             {

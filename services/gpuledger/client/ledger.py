@@ -57,13 +57,30 @@ class LedgerClient:
         return self._get(answers.Books, "/v1/books")
 
     def balances(
-        self, *, cluster: str | None = None, period: str | None = None, account: str | None = None
+        self,
+        *,
+        cluster: str | None = None,
+        period: str | None = None,
+        account: str | None = None,
+        as_of: Moment | None = None,
     ) -> answers.Balances:
         """List balances; ``account`` keeps it and what is below it."""
-        return self._get(answers.Balances, "/v1/balances", cluster=cluster, period=period, account=account)
+        return self._get(
+            answers.Balances,
+            "/v1/balances",
+            cluster=cluster,
+            period=period,
+            account=account,
+            as_of=_text(as_of),
+        )
 
     def balance(
-        self, account: str, *, cluster: str | None = None, period: str | None = None
+        self,
+        account: str,
+        *,
+        cluster: str | None = None,
+        period: str | None = None,
+        as_of: Moment | None = None,
     ) -> answers.OneBalance:
         """Return one account's balance, of the newest period unless given.
 
@@ -71,7 +88,7 @@ class LedgerClient:
             NotFound: When the account does not exist, or has no balance there and then.
         """
         path = f"/v1/balances/{quote(account)}"
-        return self._get(answers.OneBalance, path, cluster=cluster, period=period)
+        return self._get(answers.OneBalance, path, cluster=cluster, period=period, as_of=_text(as_of))
 
     def allocations(self, cluster: str) -> answers.Cycle:
         """Return the newest cycle of a cluster.

@@ -197,7 +197,7 @@ def balance(
     """Return one account's balance; an inner account is the sum of the leaves below it.
 
     Without a cluster the account's root names it; without a period the newest one with movements
-    that has begun is taken, or the first to come when none has.
+    that had begun at the recorded time is taken, or the first to come when none had.
 
     Raises:
         NotFound: When the account does not exist, or has no balance there and then.
@@ -216,7 +216,8 @@ def balance(
             hint=f"gpuledger usage --by account --cluster {query.cluster} shows what was booked",
         )
     calendar = queries.calendar(reader, default or Calendar())
-    begun = [b.period for b in below if calendar.period_bounds_s(b.period)[0] <= now_s]
+    then_s = now_s if query.as_of is None else min(now_s, seconds(query.as_of))
+    begun = [b.period for b in below if calendar.period_bounds_s(b.period)[0] <= then_s]
     newest = max(begun) if begun else min(b.period for b in below)
     parts = [b for b in below if b.period == newest]
     sums = {

@@ -28,7 +28,7 @@ from gpuledger.ledger import queries
 from gpuledger.ledger.append import append
 from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.store import lock_book
+from gpuledger.ledger.store import LEGS, lock_book
 
 SOURCE = "gpuledger/periods"
 
@@ -156,23 +156,60 @@ class PeriodStatus(NamedTuple):
     version: int
 
 
-def periods(reader: Reader, cluster: str | None) -> list[PeriodStatus]:
-    """Return every period that was opened or has movements, by cluster and period."""
+_NOW = """
+    WITH moved AS (
+        SELECT book, period, coalesce(sum(amount) FILTER (WHERE code = 'grant' AND pot = 'budget'), 0) AS granted
+        FROM ledger.balances WHERE account <> %(issuer)s AND commodity = %(commodity)s GROUP BY book, period),
+    stood AS (SELECT book, period, state, opened_seq, installed_gpu_ms, version FROM ledger.periods)
+"""
+
+_THEN = f"""
+    WITH seen AS (SELECT * FROM unnest(%(books)s::text[], %(seqs)s::bigint[]) AS v (book, last_seq)),
+    moved AS (
+        SELECT book, period, coalesce(sum(amount) FILTER (WHERE code = 'grant' AND pot = 'budget'), 0) AS granted
+        FROM ({LEGS}) AS legs JOIN seen USING (book)
+        WHERE seq <= last_seq AND account <> %(issuer)s AND commodity = %(commodity)s GROUP BY book, period),
+    told AS (
+        SELECT book, seq, type, body->>'period' AS period, (body->>'installed_gpu_ms')::bigint AS installed_gpu_ms,
+               (body->>'version')::bigint AS version
+        FROM ledger.journal JOIN seen USING (book)
+        WHERE seq <= last_seq AND workload IS NULL AND type IN (
+            'period.opened', 'period.closing', 'period.closed', 'period.reopened')),
+    stood AS (
+        SELECT book, period, min(seq) FILTER (WHERE type = 'period.opened') AS opened_seq,
+               coalesce((array_agg(CASE type WHEN 'period.reopened' THEN 'open' ELSE substr(type, 8) END
+                   ORDER BY seq DESC) FILTER (WHERE type <> 'period.opened'))[1], 'open') AS state,
+               (array_agg(installed_gpu_ms ORDER BY seq) FILTER (WHERE type = 'period.opened'))[1] AS installed_gpu_ms,
+               (array_agg(version ORDER BY seq DESC) FILTER (WHERE type = 'period.closing'))[1] AS version
+        FROM told GROUP BY book, period)
+"""
+
+
+def periods(reader: Reader, cluster: str | None, as_of: dt.datetime | None = None) -> list[PeriodStatus]:
+    """Return every period that was opened or has movements, by cluster and period.
+
+    Args:
+        reader: A snapshot.
+        cluster: One cluster, or all.
+        as_of: Recorded time: what the books said then; now unless given.
+    """
+    vector = {} if as_of is None else queries.sequences(reader, as_of)
     rows = driver(reader).execute(
-        """
-        WITH moved AS (
-            SELECT book, period, coalesce(sum(amount) FILTER (WHERE code = 'grant' AND pot = 'budget'), 0) AS granted
-            FROM ledger.balances WHERE account <> %(issuer)s AND commodity = %(commodity)s GROUP BY book, period)
+        f"""
+        {_NOW if as_of is None else _THEN}
         SELECT book, period,
                CASE WHEN state <> 'open' THEN state WHEN opened_seq IS NULL THEN 'unopened' ELSE 'open' END, opened_seq,
                (SELECT recorded_at FROM ledger.journal AS j WHERE j.book = p.book AND j.seq = p.opened_seq),
                installed_gpu_ms, (coalesce(granted, 0) / %(one)s)::bigint, coalesce(version, 0)
-        FROM moved FULL JOIN ledger.periods AS p USING (book, period)
+        FROM moved FULL JOIN stood AS p USING (book, period)
         WHERE %(cluster)s::text IS NULL OR book = %(cluster)s
         ORDER BY book, period
         """,
-        {"issuer": BOOK_POT_ACCOUNT, "commodity": WEIGHTED, "one": WEIGHT_ONE, "cluster": cluster},
-    )
+        {
+            "issuer": BOOK_POT_ACCOUNT, "commodity": WEIGHTED, "one": WEIGHT_ONE, "cluster": cluster,
+            "books": list(vector), "seqs": list(vector.values()),
+        },
+    )  # fmt: skip
     return [PeriodStatus(*row) for row in rows]
 
 

@@ -4,7 +4,10 @@ import datetime as dt
 
 from fastapi.testclient import TestClient
 from tests.e2e.seeding import HOUR
+from tests.integration.ledger.books import CLUSTER, NOON, Ledger, granted, told
 
+from gpuledger.api.app import create_app
+from gpuledger.events.budget import AccountCreated
 from gpuledger.kernel.clock import FixedClock
 
 DIALOGUE = "alpha/language/dialogue"
@@ -44,3 +47,26 @@ def test_an_hour_later_the_same_figures_need_not_be_sent_again(api: TestClient, 
     assert (again.status_code, again.content) == (304, b"")
     other = api.get("/v1/usage", headers={"If-None-Match": first.headers["etag"]})
     assert other.status_code == 200
+
+
+def test_what_was_believed_then_is_asked_by_recorded_time(database_url: str) -> None:
+    ledger = Ledger(database_url)
+    ledger.append(told(0, AccountCreated(account="org/vision")))
+    ledger.append(told(0, granted("org/vision", "2026-12", 5 * HOUR)))
+    ledger.clock = FixedClock(NOON + dt.timedelta(days=2))
+    ledger.append(told(0, granted("org/vision", "2026-12", 7 * HOUR)))
+    then = "2026-12-02T12:00:00Z"
+    with TestClient(create_app(ledger.engine, ledger.clock)) as api:
+        one, every, now = (
+            api.get(path, params=params).json()
+            for path, params in (
+                ("/v1/balances/org/vision", {"cluster": CLUSTER, "as_of": then}),
+                ("/v1/balances", {"as_of": then}),
+                ("/v1/balances/org/vision", {"cluster": CLUSTER}),
+            )
+        )
+        before = api.get("/v1/balances", params={"as_of": "2026-11-30T00:00:00Z"}).json()
+    ledger.engine.dispose()
+    assert (one["granted_gpu_ms"], now["granted_gpu_ms"]) == (5 * HOUR, 12 * HOUR)
+    assert [b["granted_gpu_ms"] for b in every["balances"]] == [5 * HOUR]
+    assert (one["as_of"], every["as_of"], before["balances"]) == (then, then, [])

@@ -49,12 +49,16 @@ def test_the_next_period_is_shown_then_opened_once(budgeted: Ledger) -> None:
     ]
     assert budgeted.heads() == heads
 
+    ((before,),) = budgeted.rows("SELECT max(recorded_at) FROM ledger.journal")
     done = budgeted.done("period", "open", "2026-04", "--cluster", "alpha")
     assert done["applied"] is True
     assert {grant["account"]: grant["gpu_hours"] for grant in done["grants"]} == {
         "org/speech": "3600.000",
         "org/vision": "10800.000",
     }
+    assert [row["period"] for row in budgeted.done("period", "list")["periods"]] == ["2026-03", "2026-04"]
+    asked = budgeted.done("period", "list", "--as-of", before.isoformat())
+    assert [row["period"] for row in asked["periods"]] == ["2026-03"]
     again = budgeted("period", "open", "2026-04", "--cluster", "alpha")
     assert (again.status, again.out) == (2, "")
     assert "2026-04 of alpha was opened before, by row" in again.err

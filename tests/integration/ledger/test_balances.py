@@ -1,11 +1,14 @@
 """What an account was granted, what it bought, what is left."""
 
+import datetime as dt
+
 import pytest
 from tests.integration.ledger.books import (
     CLUSTER,
     GPU_HOUR,
     HOUR,
     Ledger,
+    at,
     granted,
     run_of,
     started,
@@ -16,7 +19,7 @@ from tests.integration.ledger.books import (
 from gpuledger.database.engine import reading
 from gpuledger.events.budget import AccountCreated
 from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger.balances import BalanceQuery, balances
+from gpuledger.ledger.balances import BalanceQuery, balance, balances
 
 LATE_JANUARY = "1970-01-31T00:00:00Z"
 JANUARY_END_S = 31 * 24 * HOUR
@@ -126,6 +129,22 @@ def test_the_newest_period_that_has_begun_is_taken_unless_one_is_named(funded: L
     assert funded.balance("org/vision", now=LATE_JANUARY).period == "1970-01"
     assert funded.balance("org/vision", now="1970-02-01T00:00:00Z").period == "1970-02"
     assert funded.balance("org/vision", "1970-03", now=LATE_JANUARY).period == "1970-03"
+
+
+def test_which_period_was_the_newest_is_what_it_was_at_the_recorded_time(ledger: Ledger) -> None:
+    ledger.append(told(0, AccountCreated(account="org/vision")))
+    ledger.append(
+        told(0, granted("org/vision", "2026-12", GPU_HOUR)),
+        told(0, granted("org/vision", "2027-01", GPU_HOUR)),
+    )
+    with reading(ledger.engine) as reader:
+        for now, as_of, period in (
+            ("2026-12-20T00:00:00Z", None, "2026-12"),
+            ("2027-01-20T00:00:00Z", None, "2027-01"),
+            ("2027-01-20T00:00:00Z", "2026-12-20T00:00:00+00:00", "2026-12"),
+        ):
+            query = BalanceQuery(CLUSTER, as_of=dt.datetime.fromisoformat(as_of) if as_of else None)
+            assert balance(reader, "org/vision", query, at(now), ledger.calendar).period == period
 
 
 def test_when_no_period_has_begun_the_first_to_come_is_shown(ledger: Ledger) -> None:

@@ -14,20 +14,27 @@ from tests.integration.ledger.books import (
     Ledger,
     at,
     granted,
+    registered,
     run_of,
     started,
     submitted,
     told,
 )
+from tests.integration.ledger.samples import sampled
 from tests.integration.ledger.test_admission import is_sound, order
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.events.budget import AccountCreated, AdjustmentPosted
 from gpuledger.events.closing import LedgerTicked, PeriodClosing
+from gpuledger.events.fields import GPUS_MAX
+from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.kernel.errors import Refused
+from gpuledger.ledger import sealing
 from gpuledger.ledger.balances import Balance, BalanceQuery, balance
 from gpuledger.ledger.closing import Close, close_period, reopen_period
+from gpuledger.ledger.periods import PeriodStatus, open_period, periods
+from gpuledger.ledger.ticking import tick
 
 OCTOBER, NOVEMBER, DECEMBER = "2026-10", "2026-11", "2026-12"
 IN_NOVEMBER = at("2026-11-10T00:00:00Z")
@@ -182,6 +189,35 @@ def test_a_reopened_period_takes_bookings_and_closes_as_another_version(funded: 
     assert is_sound(funded)
 
 
+def test_where_periods_stood_at_a_recorded_time_is_said_for_ever(funded: Ledger) -> None:
+    def told_of_periods(as_of: dt.datetime | None = None) -> list[PeriodStatus]:
+        with reading(funded.engine) as reader:
+            return periods(reader, CLUSTER, as_of)
+
+    def open_january() -> None:
+        funded.append(told(0, registered("h1", 8)))
+        with writing(funded.engine) as writer:
+            open_period(writer, CLUSTER, "2027-01", clock=funded.clock, calendar=funded.calendar)
+
+    seen = [(NOON - dt.timedelta(days=1), list[PeriodStatus]())]
+    for step in (
+        lambda: None,
+        open_january,
+        lambda: close(funded),
+        lambda: reopen(funded),
+        lambda: close(funded),
+    ):
+        step()
+        seen.append((funded.clock.at, told_of_periods()))
+        funded.clock = FixedClock(funded.clock.at + dt.timedelta(hours=1))
+    assert [[(p.period, p.state, p.version) for p in told_then[:1]] for _, told_then in seen] == [
+        [], [(NOVEMBER, "unopened", 0)], [(NOVEMBER, "unopened", 0)], [(NOVEMBER, "closed", 1)],
+        [(NOVEMBER, "unopened", 1)], [(NOVEMBER, "closed", 2)],
+    ]  # fmt: skip
+    assert [(p.period, p.state) for p in seen[2][1]][1:] == [(DECEMBER, "unopened"), ("2027-01", "open")]
+    assert [told_of_periods(at_ + dt.timedelta(minutes=30)) for at_, _ in seen] == [then for _, then in seen]
+
+
 def test_what_came_late_before_a_reopening_leaves_the_second_statement_whole(funded: Ledger) -> None:
     close(funded)
     funded.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + HOUR, "late"))
@@ -190,6 +226,69 @@ def test_what_came_late_before_a_reopening_leaves_the_second_statement_whole(fun
     assert stands(funded, NOVEMBER) == {"granted": 100, "expired": 100}
     assert stands(funded, NOVEMBER, as_known=True) == {"granted": 100, "charged": 8, "expired": 92}
     assert is_sound(funded)
+
+
+def test_where_days_begin_at_half_past_a_close_ticks_once_at_the_edge_and_finds_what_a_tick_finds(
+    ledger: Ledger,
+) -> None:
+    ledger.calendar = Calendar("Asia/Kolkata")
+    edge = at("2026-11-30T18:30:00Z")
+    ledger.append(told(0, submitted(time_limit_s=HOUR)), told(edge - 9 * HOUR, started()))
+    ledger.append(told(edge - HOUR, submitted("w2")), told(edge - HOUR, started("w2", hosts=["h2"])))
+    sampled(ledger, edge - 2 * HOUR, edge - 1800, "w2/r1")
+    close(ledger)
+    rows = ledger.rows("SELECT type, effective_at, event_id FROM ledger.journal ORDER BY seq OFFSET 4")
+    assert [(type_, int(moment.timestamp()) - edge) for type_, moment, _ in rows[:6]] == [
+        ("workload.ended", -8 * HOUR),
+        ("telemetry.sealed", -1800 - HOUR),
+        ("telemetry.sealed", -1800),
+        ("ledger.ticked", 0),
+        ("period.closing", 0),
+        ("period.closed", 0),
+    ]
+    assert rows[3][2] == "tick/alpha/2026-11-30T18:30:00Z"
+    assert ledger.net() == {
+        ("charge", "org/vision", "w1/r1", "2026-11-30"): HOUR * 8000,
+        ("charge", "org/vision", "w2/r1", "2026-11-30"): HOUR * 8000,
+    }
+    assert is_sound(ledger)
+
+
+def test_a_run_that_no_column_holds_any_more_does_not_keep_a_period_from_being_closed(ledger: Ledger) -> None:
+    """Nor where the clock stands at the last full hour before the edge, half an hour from it."""
+    ledger.calendar = Calendar("Asia/Kolkata")
+    edge, size = at("2026-11-30T18:30:00Z"), GPUS_MAX * 1000
+    held_s = (2**63 - 1) // (4 * size * 1000)
+    began = edge - 450 - held_s
+    for name in ("w1", "w2", "w3", "w4"):
+        ledger.append(
+            told(began, submitted(name, gpus_milli=size)), told(began, started(name, gpus_milli=size))
+        )
+    with writing(ledger.engine) as writer:
+        found = tick(writer, CLUSTER, edge - 1, clock=ledger.clock, calendar=ledger.calendar)
+    assert (found.ticked_s, found.put_aside) == (edge - 1800, 0)
+    assert close(ledger).version == 1
+    assert ledger.rows("SELECT workload FROM ledger.journal WHERE source = 'gpuledger/overflows'") == [
+        ("w1",)
+    ]
+    assert is_sound(ledger)
+
+
+def test_nobody_waits_while_a_close_looks_through_a_week_of_samples(
+    funded: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def look(*arguments: object) -> list[int]:
+        funded.append(told(IN_NOVEMBER, submitted(f"w{len(looked)}")))  # would wait for ever
+        looked.append(1)
+        return stale_hours(*arguments)  # type: ignore[arg-type]
+
+    stale_hours = sealing.stale_hours
+    monkeypatch.setattr(sealing, "stale_hours", look)
+    close(funded)
+    assert close(funded).repeated
+    assert looked == [1]
 
 
 def test_of_many_closers_one_closes_and_all_get_one_answer(funded: Ledger) -> None:

@@ -22,6 +22,7 @@ from gpuledger.kernel.clock import FixedClock, seconds
 from gpuledger.ledger.append import append
 from gpuledger.ledger.balances import Balance, BalanceQuery, balances
 from gpuledger.ledger.closing import close_period
+from gpuledger.ledger.periods import PeriodStatus, periods
 from gpuledger.ledger.rebuild import rebuild
 from gpuledger.ledger.usage import By, UsageQuery, UsageReport, usage
 
@@ -39,28 +40,28 @@ def empty(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[sa.E
     yield from _database(postgres, template_database, "as_of_ledgers")
 
 
-Said = tuple[list[Balance], list[Balance], UsageReport]
+Said = tuple[list[Balance], list[Balance], UsageReport, list[PeriodStatus]]
 
 
 def said(reader: Reader | Writer, now: dt.datetime, as_of: dt.datetime | None = None) -> Said:
-    """What the reports say: balances as sealed and as known, and use."""
+    """What the reports say: balances as sealed and as known, use, and where periods stand."""
     now_s, calendar = seconds(now), Calendar()
     sealed, known = (
         balances(reader, BalanceQuery("alpha", as_of=as_of, as_known=known), now_s, calendar)
         for known in (False, True)
     )
     report = usage(reader, UsageQuery(by=By.ACCOUNT, as_of=as_of), now_s, calendar)  # type: ignore[arg-type]
-    return sealed, known, report
+    return sealed, known, report, periods(reader, "alpha", as_of)  # type: ignore[arg-type]
 
 
 def without_empty(found: Said) -> object:
     """Leave out balances that say nothing: whether a line of zeros stands there is no statement."""
-    sealed, known, report = found
+    sealed, known, report, stood = found
     kept = [
         [b for b in of if any(v for v in b.as_json().values() if isinstance(v, int))]
         for of in (sealed, known)
     ]
-    return kept, report.rows, report.total_gpu_ms, report.provisional_gpu_ms
+    return kept, report.rows, report.total_gpu_ms, report.provisional_gpu_ms, stood
 
 
 @few

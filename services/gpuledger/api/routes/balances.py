@@ -7,7 +7,8 @@ from fastapi import APIRouter, Path
 from gpuledger.api import parameters
 from gpuledger.api.answers import Balances, OneBalance
 from gpuledger.api.context import Context
-from gpuledger.database.engine import reading
+from gpuledger.database.engine import Reader, reading
+from gpuledger.kernel.clock import iso
 from gpuledger.ledger import balances as balance_reads
 from gpuledger.ledger import queries
 from gpuledger.ledger.balances import BalanceQuery
@@ -27,6 +28,14 @@ def router(context: Context) -> APIRouter:
     """Return the paths, reading through the context's database."""
     routes = APIRouter(prefix="/v1", tags=["ledger"])
 
+    def asked(
+        reader: Reader, cluster: str | None, period: str | None, as_of: str | None
+    ) -> tuple[BalanceQuery, str]:
+        """Return what is asked of the ledger, and the instant that the answer speaks of."""
+        believed = parameters.instant_of("as_of", as_of, queries.calendar(reader, context.default_calendar))
+        query = BalanceQuery(cluster, period, as_of=believed)
+        return query, context.as_of() if believed is None else iso(believed)
+
     @routes.get(
         "/balances",
         operation_id="listBalances",
@@ -37,16 +46,17 @@ def router(context: Context) -> APIRouter:
         cluster: parameters.Cluster = None,
         period: parameters.Period = None,
         account: parameters.Account = None,
+        as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
         """List leaf accounts by cluster and period; `account` keeps it and what is below it."""
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
             if account is not None:
                 queries.require_account(reader, account)
-            query = BalanceQuery(cluster, period)
+            query, seen = asked(reader, cluster, period, as_of)
             found = balance_reads.balances(reader, query, context.now_s(), context.default_calendar)
         kept = [b for b in found if account is None or f"{b.account}/".startswith(f"{account}/")]
-        return {"balances": [b.as_json() for b in kept], "as_of": context.as_of()}
+        return {"balances": [b.as_json() for b in kept], "as_of": seen}
 
     @routes.get(
         "/balances/{account:path}",
@@ -55,13 +65,16 @@ def router(context: Context) -> APIRouter:
         response_model=OneBalance,
     )
     def get_balance(
-        account: AccountPath, cluster: parameters.Cluster = None, period: parameters.Period = None
+        account: AccountPath,
+        cluster: parameters.Cluster = None,
+        period: parameters.Period = None,
+        as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
         """Return one balance; an inner account sums the leaves below it, the newest period unless given."""
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
-            query = BalanceQuery(cluster, period)
+            query, seen = asked(reader, cluster, period, as_of)
             found = balance_reads.balance(reader, account, query, context.now_s(), context.default_calendar)
-        return {**found.as_json(), "as_of": context.as_of()}
+        return {**found.as_json(), "as_of": seen}
 
     return routes
