@@ -25,7 +25,7 @@ from gpuledger.kernel.rollover import written
 from gpuledger.ledger import orders, queries, store
 from gpuledger.ledger.append import append
 from gpuledger.ledger.balances import BalanceQuery, balance, room_under
-from gpuledger.ledger.charges import GRANT
+from gpuledger.ledger.charges import CHARGE, CREDIT, GRANT, UNALLOCATED
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.identity import impersonal
 from gpuledger.ledger.limits import Limit
@@ -167,10 +167,35 @@ def _check_adjustment(
             f"row {command.corrects_seq} is not in the book {command.cluster}, which has {rows}",
             hint="name the row that is corrected, or none",
         )
-    if (
-        command.code == GRANT and command.gpu_ms < 0 and not command.limit
-    ):  # other corrections tell what happened, funded or not
+    if command.code != GRANT:  # such corrections tell what happened, funded or not
+        _require_standing(connection, command, now_s, calendar)
+    elif command.gpu_ms < 0 and not command.limit:
         _require_unpromised(connection, command, -command.gpu_ms, now_s, calendar)
+
+
+def _require_standing(
+    connection: Reader | Writer, command: AdjustmentPosted, now_s: int, calendar: Calendar
+) -> None:
+    """Refuse to take back more than stands of the period, and to credit more than was charged net of credits."""
+    query = BalanceQuery(command.cluster, command.period, as_known=True)
+    try:
+        found = balance(connection, command.account, query, now_s, calendar)
+        charged, credited, unallocated = found.charged_gpu_ms, found.credited_gpu_ms, found.unallocated_gpu_ms
+    except NotFound:
+        charged = credited = unallocated = 0
+    stands = {
+        (CHARGE, False): (charged - credited, "charged, net of credits"),
+        (CREDIT, True): (charged - credited, "charged, net of credits"),
+        (CREDIT, False): (credited, "credited"),
+        (UNALLOCATED, False): (unallocated, "unallocated use"),
+    }
+    left, what = stands.get((command.code, command.gpu_ms > 0), (None, ""))
+    if left is not None and abs(command.gpu_ms) > left:
+        raise Refused(
+            f"{command.account!r} has {gpu_hours(max(left, 0))} GPU-hours {what} on {command.cluster}"
+            f" in {command.period}, not {gpu_hours(abs(command.gpu_ms))}",
+            hint="correct by less, or in the period to which it belongs",
+        )
 
 
 def _check_limit(

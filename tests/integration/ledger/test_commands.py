@@ -8,7 +8,7 @@ import pytest
 from tests.integration.ledger.books import CLUSTER, GPU_HOUR, HOUR, Ledger, run_of, told
 
 from gpuledger.database.engine import reading, writing
-from gpuledger.events.budget import AccountCreated, Granted, Transferred, Word
+from gpuledger.events.budget import AccountCreated, AdjustmentPosted, Granted, Transferred, Word
 from gpuledger.kernel.errors import KeyReused, NotFound, Refused
 from gpuledger.ledger.commands import Booked, Command, execute
 from gpuledger.ledger.erasure import erase
@@ -69,6 +69,37 @@ def test_a_transfer_takes_from_one_what_it_gives_to_the_other(funded: Ledger) ->
     assert posted == [
         ("transfer", "budget", "org/vision", "budget", "org/speech", 30 * GPU_HOUR * 1000, PERIOD, PERIOD)
     ]
+    with reading(funded.engine) as reader:
+        assert check(reader, funded.calendar).ok
+
+
+@pytest.mark.parametrize(
+    ("code", "most", "least", "said"),
+    [
+        ("charge", None, -8, r"8\.000 GPU-hours charged, net of credits"),
+        ("credit", 8, 0, r"8\.000 GPU-hours charged, net of credits|0\.000 GPU-hours credited"),
+        ("unallocated", None, 0, r"0\.000 GPU-hours unallocated use"),
+    ],
+)
+def test_no_adjustment_makes_a_net_amount_negative(
+    funded: Ledger, code: str, most: int | None, least: int, said: str
+) -> None:
+    """Fault 8: what is given back is no more than what was charged, and the net is never below zero."""
+    given = {"account": "org/vision", "cluster": CLUSTER, "period": PERIOD, "reason": "test", "by": "test"}
+
+    def adjust(gpu_hours: int) -> AdjustmentPosted:
+        return AdjustmentPosted(code=code, gpu_ms=gpu_hours * GPU_HOUR, **given)  # type: ignore[arg-type]
+
+    beyond = [least - 1] if most is None else [least - 1, most + 1]
+    for number, gpu_hours in enumerate(beyond):
+        with pytest.raises(Refused, match=said):
+            order(funded, adjust(gpu_hours), f"too much {number}")
+    for number, gpu_hours in enumerate(filter(None, [least, most])):
+        order(funded, adjust(gpu_hours), f"as much {number}")
+    if most is not None:
+        with pytest.raises(Refused, match=r"0\.000 GPU-hours charged, net of credits"):
+            order(funded, adjust(1), "once more")
+        order(funded, adjust(-most), "and back")
     with reading(funded.engine) as reader:
         assert check(reader, funded.calendar).ok
 
