@@ -71,8 +71,25 @@ def standing(ledger: Ledger, now_s: int = NOW_S, period: str = PERIOD) -> tuple[
     return held, charged, available
 
 
+FORWARD = {
+    ("grant", "issue", "budget"), ("transfer", "budget", "budget"), ("charge", "held", "spent"),
+    ("charge", "budget", "spent"), ("credit", "spent", "credited"), ("credit", "issue", "budget"),
+    ("expiry", "budget", "expired"), ("rollover", "expired", "budget"), ("unallocated", "free", "unallocated"),
+    ("rollover", "issue", "budget"),
+}  # fmt: skip
+"""The debit-credit table of DESIGN section 7, and what a rollover's minimum adds; corrections run the other way."""
+
+TABLE = {
+    *FORWARD,
+    *((code, credit, debit) for code, debit, credit in FORWARD),
+    ("hold", "budget", "held"),
+    ("release", "held", "budget"),
+}
+
+
 def is_sound(ledger: Ledger) -> bool:
-    """The chain verifies, and everything follows from the journal."""
+    """The chain verifies, everything follows from the journal, and no posting is outside the debit-credit table."""
+    assert set(ledger.rows("SELECT DISTINCT code, debit_pot, credit_pot FROM ledger.postings")) <= TABLE
     with reading(ledger.engine) as reader:
         assert verify(reader).ok
         assert check(reader, ledger.calendar).differences == ()

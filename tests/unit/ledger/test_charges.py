@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger.charges import (
+    _INTO,
     CHARGE,
     CREDIT,
     HOLD,
@@ -22,6 +23,7 @@ from gpuledger.ledger.charges import (
     difference,
     grant,
     pots,
+    transfer,
 )
 from gpuledger.ledger.credits import Credit
 from gpuledger.ledger.holds import Hold
@@ -180,6 +182,23 @@ def test_postings_come_in_one_order_whatever_the_order_of_the_amounts() -> None:
     backward = difference(dict.fromkeys(reversed(keys), 5), {}, workload="w", reason="", booking=BOOKING)
     assert forward == backward
     assert [posting.credit.account for posting in forward] == ["a", "b", "c"]
+
+
+def test_the_debit_credit_table_is_that_of_the_design_and_what_a_minimum_adds() -> None:
+    assert {(code, debit, credit) for (code, debit), credit in _INTO.items()} == {
+        ("grant", "issue", "budget"),
+        ("hold", "budget", "held"),  # the other way it is a release
+        ("charge", "held", "spent"),
+        ("charge", "budget", "spent"),
+        ("credit", "spent", "credited"),
+        ("credit", "issue", "budget"),
+        ("expiry", "budget", "expired"),
+        ("rollover", "expired", "budget"),
+        ("rollover", "issue", "budget"),  # not in the design, whose table has no place for a minimum
+        ("unallocated", "free", "unallocated"),
+    }
+    given = transfer("org/a", "org/b", 7, DAY, BOOKING)
+    assert (given.code, given.debit.pot, given.credit.pot) == ("transfer", "budget", "budget")
 
 
 def test_unallocated_use_comes_from_the_books_own_pot() -> None:
