@@ -16,9 +16,11 @@ KEPT = (
     "ledger.shares", "ledger.holds", "ledger.lots", "ledger.overdrafts", "ledger.watermarks",
     "ledger.organisation", "ledger.periods", "ledger.stream_offsets", "ledger.dead_letters",
     "ledger.outbox", "side.user_keys", "side.texts", "telemetry.samples", "telemetry.buckets",
-    "telemetry.handles", "ledger.cycle_decisions", "ledger.policy_status",
+    "telemetry.handles",
 )  # fmt: skip
-"""Projections, positions, names, samples, what cycles of the policy came to."""
+"""Projections, positions, names, samples."""
+DECISIONS, STATUS = ("ledger.cycle_decisions",), ("ledger.policy_status",)
+"""What recent cycles decided, kept and forgotten but never changed; what the newest came to, a row a cluster."""
 VIEWS = ("ledger_read.segments", "ledger_read.waits", "ledger_read.hosts", "ledger_read.accounts", "ledger_read.shares",
          "ledger_read.balances", "ledger_read.periods", "ledger_read.buckets", "ledger_read.organisation",
          "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks")  # fmt: skip
@@ -36,6 +38,8 @@ MAY = {
         HISTORY: ADD,
         PARTITIONS: NOTHING,
         KEPT: CHANGE,
+        DECISIONS: ADD | {"DELETE"},
+        STATUS: ADD | {"UPDATE"},
         VIEWS: NOTHING,
         OWN_VIEWS: READ,
         WAREHOUSE: NOTHING,
@@ -44,6 +48,8 @@ MAY = {
         HISTORY: NOTHING,
         PARTITIONS: NOTHING,
         KEPT: NOTHING,
+        DECISIONS: NOTHING,
+        STATUS: NOTHING,
         VIEWS: READ,
         OWN_VIEWS: NOTHING,
         WAREHOUSE: READ,
@@ -52,6 +58,8 @@ MAY = {
         HISTORY: ADD,
         PARTITIONS: ADD,
         KEPT: EVERYTHING,
+        DECISIONS: EVERYTHING,
+        STATUS: EVERYTHING,
         VIEWS: READ,
         OWN_VIEWS: READ,
         WAREHOUSE: EVERYTHING,
@@ -60,6 +68,8 @@ MAY = {
         HISTORY: ADD,
         PARTITIONS: ADD,
         KEPT: EVERYTHING,
+        DECISIONS: EVERYTHING,
+        STATUS: EVERYTHING,
         VIEWS: READ,
         OWN_VIEWS: READ,
         WAREHOUSE: EVERYTHING,
@@ -68,6 +78,8 @@ MAY = {
         HISTORY: NOTHING,
         PARTITIONS: NOTHING,
         KEPT: NOTHING,
+        DECISIONS: NOTHING,
+        STATUS: NOTHING,
         VIEWS: NOTHING,
         OWN_VIEWS: NOTHING,
         WAREHOUSE: NOTHING,
@@ -148,7 +160,7 @@ def test_every_kind_of_table_is_tried(booked: Ledger) -> None:
         " WHERE n.nspname IN ('ledger', 'side', 'telemetry', 'ledger_read') AND c.relkind IN ('r', 'p', 'v')"
         " AND NOT c.relispartition"
     )
-    assert {table for (table,) in found} == {*HISTORY, *KEPT, *VIEWS, *OWN_VIEWS}
+    assert {table for (table,) in found} == {*HISTORY, *KEPT, *DECISIONS, *STATUS, *VIEWS, *OWN_VIEWS}
 
 
 def test_all_that_there_is_belongs_to_the_owner_who_cannot_log_in(booked: Ledger) -> None:
