@@ -66,9 +66,10 @@ def _decision(decided: Decided) -> Iterator[str]:
         if len(level.before) > _SHOWN:
             before.append(f"{len(level.before) - _SHOWN} more")
         after = f"lower: {', '.join(before)}" if before else "the lowest of its siblings that ask for GPUs"
+        par = f", and {hours(level.par_gpu_ms)} beside both at par" if level.par_gpu_ms else ""
         yield (
             f"{'  ' * depth}{level.account}: {level.ratio or 'entitled to nothing'} "
-            f"({hours(level.used_gpu_ms)} of {hours(level.entitled_gpu_ms)}), {after}"
+            f"({hours(level.used_gpu_ms)} of {hours(level.entitled_gpu_ms)}{par}), {after}"
         )
 
 

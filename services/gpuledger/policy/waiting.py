@@ -17,9 +17,10 @@ class Level:
 
     Args:
         account: The account.
-        ratio: (used + open holds) / (entitled + ahead), six decimals; None when it is entitled to nothing.
+        ratio: (used + open holds + par) / (entitled + par + ahead), six decimals; None when it is entitled to nothing.
         used_gpu_ms: Used in the window, open holds included.
         entitled_gpu_ms: Entitled over the window.
+        par_gpu_ms: What the ratio counts as both, for the time before an account existed.
         before: The siblings that ask for GPUs and have a lower ratio, the lowest first, with their ratios.
     """
 
@@ -28,6 +29,7 @@ class Level:
     used_gpu_ms: int
     entitled_gpu_ms: int
     before: tuple[tuple[str, str | None], ...]
+    par_gpu_ms: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the level under its published keys."""
@@ -36,6 +38,7 @@ class Level:
             "ratio": self.ratio,
             "used_gpu_ms": self.used_gpu_ms,
             "entitled_gpu_ms": self.entitled_gpu_ms,
+            "par_gpu_ms": self.par_gpu_ms,
             "before": [{"account": account, "ratio": ratio} for account, ratio in self.before],
         }
 
@@ -96,6 +99,7 @@ def chain_of(account: str, allocations: Sequence[Mapping[str, Any]]) -> tuple[Le
                 ratio=mine["ratio"],
                 used_gpu_ms=mine["used_gpu_ms"],
                 entitled_gpu_ms=mine["entitled_gpu_ms"],
+                par_gpu_ms=mine.get("par_gpu_ms", 0),  # records of before there was any
                 before=tuple((a["account"], a["ratio"]) for a in before),
             )
         )

@@ -67,6 +67,20 @@ def test_the_decision_shows_the_ratios_from_the_root() -> None:
     assert lines[-1].endswith("2 more")
 
 
+def test_what_counts_at_par_is_told_beside_use_and_entitlement() -> None:
+    level = Level(
+        account="org",
+        ratio="0.954451",
+        used_gpu_ms=0,
+        entitled_gpu_ms=HOUR,
+        before=(),
+        par_gpu_ms=1680 * HOUR,
+    )
+    decided = Decided(cycle="c@0", at_s=0, action="wait", reason="Waits.", numbers={}, chain=(level,))
+    line = lines_of(Why(story=STORY, decided=decided))[-1]
+    assert "(0.000 GPU-hours of 1.000 GPU-hours, and 1,680.000 GPU-hours beside both at par)" in line
+
+
 def test_each_obstacle_is_a_sentence() -> None:
     use = Counterfactual(obstacle=Obstacle.USE, account="org/a", gpu_ms=37 * HOUR, outcome=Outcome.PROMISE)
     burst = Burst(0, 60, 5 * HOUR, 600, 660)

@@ -34,6 +34,15 @@ def test_the_chain_goes_from_the_root_to_the_account_and_names_siblings_with_low
     ]  # fmt: skip
 
 
+def test_what_counts_at_par_is_part_of_a_level_for_without_it_the_ratio_cannot_be_computed_by_hand() -> None:
+    # A minute old, a tenth of 100 GPUs: (0 + 1679.833) / (0.167 + 1679.833 + 80) = 0.954451, not 0 / 80.167.
+    young = {**allocation("org", "0.954451"), "par_gpu_ms": 6_047_400_000}
+    (level,) = chain_of("org", [young])
+    assert level.par_gpu_ms == level.as_json()["par_gpu_ms"] == 6_047_400_000
+    (recorded_before_there_was_any,) = chain_of("org", [allocation("org", "0.900000")])
+    assert recorded_before_there_was_any.par_gpu_ms == 0
+
+
 def test_who_is_entitled_to_nothing_comes_after_all_who_are() -> None:
     (_, level) = chain_of("org/d", ALLOCATIONS)
     assert [account for account, _ in level.before] == ["org/e", "org/a", "org/b"]
