@@ -85,8 +85,8 @@ def status(
     else:
         rows = [
             (c["cluster"], c["leader"] or "nobody", c["cycle"] or "-", "-" if c["age_s"] is None else c["age_s"],
-             "-" if c["took_ms"] is None else c["took_ms"], sum(c["waiting"].values()),
-             people_gpu_hours(c["owed_gpu_ms"] or 0), people_gpu_hours(c["over_service_gpu_ms"] or 0))
+             "-" if c["took_ms"] is None else c["took_ms"], sum(c["waiting"].values()) if c["cycle"] else "-",
+             *("-" if c[key] is None else people_gpu_hours(c[key]) for key in ("owed_gpu_ms", "over_service_gpu_ms")))
             for c in found
         ]  # fmt: skip
         columns = [

@@ -112,3 +112,8 @@ def test_without_a_cluster_the_only_one_is_taken(ledger: Ledger, tmp_path: Path)
     budget.write_text("clusters: {alpha: {gpus: 8, model: x}}\naccounts: {org/a: {}}\n")
     ledger.done("budget", "apply", budget, "--from", "0", "--yes")
     assert ledger.done("cycle")["cluster"] == "alpha"
+
+
+def test_what_no_cycle_has_told_yet_is_no_number(alex: Ledger) -> None:
+    line = next(line for line in alex("policy", "status").out.splitlines() if "alex" in line)
+    assert line.split() == ["alex", "nobody", *["-"] * 6]
