@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from gpuledger.database.engine import Writer, detached, reading_on
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, seconds
+from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import Conflict, Fenced, GpuledgerError, Refused, Unavailable
 from gpuledger.ledger import cycles, policy_status, queries
 from gpuledger.ledger.cycle_decisions import KEPT_S
@@ -100,6 +100,7 @@ class Leading:
         self._engine, self._clock, self._calendar = engine, clock, calendar
         self._terms, self._publish, self._notify = terms, publish, notify
         self._led: dict[str, _Led] = {}
+        self._said: set[str] = set()
         self._news = threading.Event()
 
     def once(self) -> list[str]:
@@ -140,12 +141,16 @@ class Leading:
                 time.sleep(wait_s)
             finally:
                 self._led.clear()
+                self._said.clear()
 
     def turn(self, connection: sa.Connection) -> None:
         """Take what has no leader, and run the cycles that are due."""
-        issuing = self._issuing(connection)
-        for cluster in self._wanted(connection):
+        issuing, wanted = self._issuing(connection), self._wanted(connection)
+        if not wanted:
+            self._say_once("", "there is no cluster yet: waits for the first")
+        for cluster in wanted:
             if cluster not in self._led and not self._take(connection, cluster):
+                self._stand_by(connection, cluster)
                 continue
             led = self._led[cluster]
             if self._is_due(connection, cluster, led):
@@ -167,8 +172,22 @@ class Leading:
         if newest is not None:
             led.decided_s, led.seq = newest.at_s, newest.issued.sequences.get(cluster, 0)
             led.due_s = self._next_s(newest.at_s)
+        self._said.discard(cluster)
         self._notify(f"leads {cluster}")
         return True
+
+    def _stand_by(self, connection: sa.Connection, cluster: str) -> None:
+        if cluster in self._said:
+            return
+        with reading_on(connection) as reader:
+            found = (status.leader for status in policy_status.read(reader) if status.cluster == cluster)
+            leader = next(found, None) or "another process"
+        self._say_once(cluster, f"stands by for {cluster}: {leader} leads it")
+
+    def _say_once(self, about: str, text: str) -> None:
+        if about not in self._said:
+            self._said.add(about)
+            self._notify(text)
 
     def _is_due(self, connection: sa.Connection, cluster: str, led: _Led) -> bool:
         now_s = self._now_s()
@@ -187,9 +206,11 @@ class Leading:
         try:
             issued = issuing.issue(cluster, at_s)
         except Refused as error:
-            if error.message != led.complaint:
-                self._notify(f"no cycle for {cluster}: {error.message}")
-            led.complaint = error.message
+            complaint = error.message.replace(iso(instant(at_s)), "")  # the same at each interval
+            if complaint != led.complaint:
+                hint = f"; {error.hint}" if error.hint else ""
+                self._notify(f"no cycle for {cluster}: {error.message}{hint}")
+            led.complaint = complaint
             return
         led.complaint = ""
         led.decided_s, led.seq = at_s, issued.sequences.get(cluster, 0)

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from tests.integration.policy.worlds import NOON, World, submitted
 
-from gpuledger.database.engine import Writer, detached, reading
+from gpuledger.database.engine import Writer, detached, make_engine, reading
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock, instant
 from gpuledger.kernel.errors import Conflict, Fenced, Unavailable
@@ -105,6 +105,44 @@ def test_who_stands_by_runs_no_cycle_and_takes_over_with_the_next_interval(world
         wait_for(lambda: leader_of(world) is None)
         second.turn(other)
     assert instants(world) == [NOON, NOON + 60]
+
+
+def test_who_stands_by_says_so_once_and_names_who_leads(world: World) -> None:
+    clock, said = FixedClock(instant(NOON)), list[str]()
+    first = leading(world, clock)
+    second = Leading(world.engine, clock, Calendar(), Terms(clusters=("c",)), notify=said.append)
+    with first._session() as one, second._session() as other:
+        first.turn(one)
+        second.turn(other)
+        second.turn(other)
+        assert said == [f"stands by for c: {leader_of(world)} leads it"]
+        one.close()
+        wait_for(lambda: leader_of(world) is None)
+        second.turn(other)
+        assert said[1:] == ["leads c"]
+
+
+def test_a_ledger_without_a_cluster_is_waited_for_and_that_is_said(database_url: str) -> None:
+    engine, said = make_engine(database_url), list[str]()
+    process = Leading(engine, FixedClock(instant(NOON)), Calendar(), Terms(), notify=said.append)
+    with process._session() as connection:
+        process.turn(connection)
+        process.turn(connection)
+    engine.dispose()
+    assert said == ["there is no cluster yet: waits for the first"]
+
+
+def test_why_there_is_no_cycle_is_said_once_and_not_at_each_interval(world: World) -> None:
+    clock, said = FixedClock(instant(NOON - 20 * 366 * 86_400)), list[str]()
+    process = Leading(world.engine, clock, Calendar(), Terms(clusters=("c",)), notify=said.append)
+    with process._session() as connection:
+        for _ in range(3):
+            process.turn(connection)
+            clock.at += timedelta(seconds=60)
+    assert [text.partition(" at ")[0] for text in said] == [
+        "leads c", "no cycle for c: cluster 'c' has no healthy GPUs",
+    ]  # fmt: skip
+    assert "apply" in said[1]  # what to do about it
 
 
 def test_who_has_lost_the_lock_writes_nothing(world: World) -> None:
