@@ -53,10 +53,7 @@ def run(
             publish=lambda: relay(engine, open_broker(config), clock),
             notify=note,
         )
-        if not once:
-            leading.run()
-        for issued in leading.once():
-            note(issued)
+        leading.once() if once else leading.run()
 
 
 @app.command("status")

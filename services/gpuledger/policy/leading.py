@@ -104,24 +104,34 @@ class Leading:
         self._news = threading.Event()
 
     def once(self) -> list[str]:
-        """Run one cycle for each cluster and publish it; return the ids.
+        """Run one cycle for each cluster that it may lead, and publish them; return the ids.
 
         Raises:
-            Conflict: When another process leads one of them.
-            Refused: When a cluster is not known, or has no healthy GPUs.
+            Conflict: When another process leads one of them; the others have their cycle.
+            Refused: When a cluster is not known, or has no healthy GPUs; likewise.
             Unavailable: When the database or broker cannot be reached.
         """
-        issued = []
+        issued, without = list[str](), list[GpuledgerError]()
         with self._session() as connection:
             issuing = self._issuing(connection)
             for cluster in self._wanted(connection):
-                if not self._take(connection, cluster):
-                    raise Conflict(
-                        f"another process leads {cluster!r}", hint="gpuledger policy status says which"
-                    )
-                issued.append(issuing.issue(cluster, self._now_s()).published["cycle"])
+                try:
+                    issued.append(self._lead_once(connection, issuing, cluster))
+                except (Conflict, Refused) as error:
+                    self._complain(cluster, error)
+                    without.append(error)
         self._publish()
+        for cycle in issued:
+            self._notify(cycle)
+        if without:
+            raise without[0]
         return issued
+
+    def _lead_once(self, connection: sa.Connection, issuing: Issuing, cluster: str) -> str:
+        if not self._take(connection, cluster):
+            raise Conflict(f"another process leads {cluster!r}", hint="gpuledger policy status says which")
+        cycle: str = issuing.issue(cluster, self._now_s()).published["cycle"]
+        return cycle
 
     def run(self) -> None:
         """Lead, or stand by, for ever: whatever is away is waited for."""
@@ -184,21 +194,25 @@ class Leading:
             leader = next(found, None) or "another process"
         self._say_once(cluster, f"stands by for {cluster}: {leader} leads it")
 
+    def _complain(self, cluster: str, error: GpuledgerError) -> None:
+        hint = f"; {error.hint}" if error.hint else ""
+        self._notify(f"no cycle for {cluster}: {error.message}{hint}")
+
     def _say_once(self, about: str, text: str) -> None:
         if about not in self._said:
             self._said.add(about)
             self._notify(text)
 
     def _is_due(self, connection: sa.Connection, cluster: str, led: _Led) -> bool:
+        # Asked at each look, whatever follows from it: the database ends a session that says nothing.
+        with reading_on(connection) as reader:
+            is_woken = cycles.is_woken(reader, cluster, led.seq)
         now_s = self._now_s()
         if led.decided_s is not None and now_s <= led.decided_s:
             return False  # of one instant there is one cycle, and clocks may go back
         if now_s >= led.due_s:
             return True  # however many were missed: there is one for now
-        if time.monotonic() < led.rested or led.complaint:
-            return False
-        with reading_on(connection) as reader:
-            return cycles.is_woken(reader, cluster, led.seq)
+        return is_woken and not led.complaint and time.monotonic() >= led.rested
 
     def _cycle(self, issuing: Issuing, cluster: str, led: _Led) -> None:
         at_s, began = self._now_s(), time.monotonic()
@@ -208,8 +222,7 @@ class Leading:
         except Refused as error:
             complaint = error.message.replace(iso(instant(at_s)), "")  # the same at each interval
             if complaint != led.complaint:
-                hint = f"; {error.hint}" if error.hint else ""
-                self._notify(f"no cycle for {cluster}: {error.message}{hint}")
+                self._complain(cluster, error)
             led.complaint = complaint
             return
         led.complaint = ""

@@ -16,7 +16,7 @@ from tests.integration.policy.worlds import NOON, World, submitted
 from gpuledger.database.engine import Writer, detached, make_engine, reading
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock, instant
-from gpuledger.kernel.errors import Conflict, Fenced, Unavailable
+from gpuledger.kernel.errors import Conflict, Fenced, Refused, Unavailable
 from gpuledger.ledger import cycles, policy_status
 from gpuledger.policy.leading import Leading, Terms
 
@@ -143,6 +143,26 @@ def test_why_there_is_no_cycle_is_said_once_and_not_at_each_interval(world: Worl
         "leads c", "no cycle for c: cluster 'c' has no healthy GPUs",
     ]  # fmt: skip
     assert "apply" in said[1]  # what to do about it
+
+
+def test_a_leader_that_can_decide_nothing_keeps_its_session_between_intervals(world: World) -> None:
+    clock = FixedClock(instant(NOON - 20 * 366 * 86_400))  # before there were any GPUs
+    process = leading(world, clock, every_s=3600, silence_s=1)
+    with process._session() as connection:
+        for _ in range(6):
+            process.turn(connection)
+            time.sleep(0.4)
+        assert leader_of(world) is not None
+
+
+def test_once_gives_the_others_their_cycle_where_one_has_none(world: World) -> None:
+    world.intake.take([submitted("w", "bare/b", NOON, 1, cluster="bare")])
+    said: list[str] = []
+    process = Leading(world.engine, FixedClock(instant(NOON)), Calendar(), Terms(), notify=said.append)
+    with pytest.raises(Refused, match="'bare' has no healthy GPUs"):
+        process.once()
+    assert instants(world) == [NOON]
+    assert [text.partition(":")[0] for text in said if text.startswith("no cycle")] == ["no cycle for bare"]
 
 
 def test_who_has_lost_the_lock_writes_nothing(world: World) -> None:

@@ -24,9 +24,14 @@ def event(name: str, at_s: int, data: Fact) -> Event:
     return make(id=name, source="test", at_s=at_s, data=data)[0]
 
 
-def submitted(name: str, account: str, at_s: int, gpus: int) -> Event:
+def submitted(name: str, account: str, at_s: int, gpus: int, cluster: str = "c") -> Event:
     fact = workload.Submitted(
-        cluster="c", workload=name, account=account, user="-", gpus_milli=gpus * 1000, minimum_runtime_s=HOUR
+        cluster=cluster,
+        workload=name,
+        account=account,
+        user="-",
+        gpus_milli=gpus * 1000,
+        minimum_runtime_s=HOUR,
     )
     return event(f"{name}/submitted", at_s, fact)
 
