@@ -17,6 +17,7 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import budget
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
+from gpuledger.kernel.collecting import without_collecting
 from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger import applied, handles, orders, projections, queries, replay, settlement, watermarks
 from gpuledger.ledger.batch import postings_of
@@ -202,20 +203,32 @@ def _rebuild_histories(writer: Writer) -> None:
 
     PostgreSQL takes in segments while the next ones are derived.
     """
-    versioned = ("book", "since_seq", "until_seq")
     taken_over = queries.policies_applied(writer)
     mappings = {book: applied.rules_by_row(versions, book) for book, versions in taken_over.items()}
     workloads = replay.iter_workloads(writer)
-    while some := list(islice(workloads, WORKLOADS_AT_ONCE)):
-        others: list[tuple[str, int, int | None, Wait | Hold]] = []
-        segments = _segment_versions(some, mappings, others)
-        copy_rows(writer, "ledger.segments", (*versioned, *projections.SEGMENT_COLUMNS), segments)
-        waits = [(*v, *projections.wait_row(w)) for *v, w in others if isinstance(w, Wait)]
-        holds = [(*v, *projections.hold_row(h)) for *v, h in others if isinstance(h, Hold)]
-        copy_rows(writer, "ledger.waits", (*versioned, *projections.WAIT_COLUMNS), waits)
-        copy_rows(writer, "ledger.holds", (*versioned, *projections.HOLD_COLUMNS), holds)
-        told = ((book, known.source, known.data) for book, _, facts in some for _, known in facts)
-        handles.write(writer, handles.rows(told))
+    while True:
+        with without_collecting():
+            some = list(islice(workloads, WORKLOADS_AT_ONCE))
+            if not some:
+                return
+            _rebuild_some(writer, some, mappings)
+
+
+def _rebuild_some(
+    writer: Writer,
+    workloads: Sequence[replay.WorkloadFacts],
+    mappings: Mapping[str, Sequence[tuple[int, Rules]]],
+) -> None:
+    versioned = ("book", "since_seq", "until_seq")
+    others: list[tuple[str, int, int | None, Wait | Hold]] = []
+    segments = _segment_versions(workloads, mappings, others)
+    copy_rows(writer, "ledger.segments", (*versioned, *projections.SEGMENT_COLUMNS), segments)
+    waits = [(*v, *projections.wait_row(w)) for *v, w in others if isinstance(w, Wait)]
+    holds = [(*v, *projections.hold_row(h)) for *v, h in others if isinstance(h, Hold)]
+    copy_rows(writer, "ledger.waits", (*versioned, *projections.WAIT_COLUMNS), waits)
+    copy_rows(writer, "ledger.holds", (*versioned, *projections.HOLD_COLUMNS), holds)
+    told = ((book, known.source, known.data) for book, _, facts in workloads for _, known in facts)
+    handles.write(writer, handles.rows(told))
 
 
 def _segment_versions(
