@@ -17,7 +17,7 @@ TOGETHER = {
         "apache_kafka",
         "traces",
     },  # traces go through a broker in some of their tests
-    "slurm": {"slurm"},
+    "slurm": {"slurm", "enforced"},  # two clusters at once would take each other's time
     "pages": {"seeded_url"},
     "api": {"seeded"},
     "ledger": {"ledger_database"},
