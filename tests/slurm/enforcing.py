@@ -12,8 +12,6 @@ from tests.commands.fixtures import Ledger
 from tests.commands.running import Ran
 from tests.slurm.driving import Slurm
 
-from gpuledger.kernel.clock import SystemClock, seconds
-
 CLUSTER = "ai2test"
 MINIMUM_S = 40
 WHOLE = ("-N1", "-c1", "--mem=1G", "--gres=gpu:8", "-t", "180")
@@ -40,6 +38,8 @@ rules:
   - when: {{cluster: {CLUSTER}}}
     minimum_runtime_s: {MINIMUM_S}
 """
+POLICY = "settings: {quantum_s: 1, notice_s: 0, hysteresis_permille: 0}\n"
+"""Nothing but the minimum runtime keeps a run: a quarter of an hour is too long for a test."""
 
 
 class Story(NamedTuple):
@@ -56,7 +56,7 @@ class Story(NamedTuple):
         by_slurm: Waiting jobs in the order in which Slurm alone would have started them.
         by_ledger: The same in the order of the cycle.
         priorities: Job -> priority after the run.
-        early: What the run did while the victim was within its minimum runtime, and when that ends.
+        early: What the runs did while the victim was within its minimum runtime.
         victim: The run that was to leave: its job.
         late: What the run did afterwards.
         lasted_s: How long the victim ran, by Slurm's accounting.
@@ -74,7 +74,7 @@ class Story(NamedTuple):
     by_slurm: list[str]
     by_ledger: list[str]
     priorities: dict[str, int]
-    early: Any
+    early: list[Any]
     victim: str
     late: Any
     lasted_s: int
@@ -109,26 +109,23 @@ class Play:
         by_slurm = self._in_order(waiting)
         record = self.cycle()
         by_ledger = [job for job in self._order(record) if job in waiting]
-        leaving = [
-            _job(decision["workload"]) for decision in record["decisions"] if decision["action"] == "preempt"
-        ]
-        assert len(leaving) == 1, record
-        early = self.enforce()
+        assert self._leaving(record) == []
+        self.enforce()
         priorities = {job: int(self._queue(job, "%Q")) for job in waiting}
         # What takes time happens while the minimum runtime passes; every run from here on may end it.
         drift, mended = self._change_by_hand()
         drained = self._repair()
         own = self.ledger.done("balance", "ai2test/proj-b1", "--cluster", CLUSTER)
-        late = self._wait_for_the_end_of_protection()
+        victim, late = self._wait_for_the_end_of_protection()
         self.slurm.wait(by_ledger[0], "RUNNING")
         started = [job for job in waiting if self.slurm.states(job) == {"RUNNING"}]
-        self.slurm.cancel(next(job for job in running if job not in leaving))
+        self.slurm.cancel(next(job for job in running if job != victim))
         self.slurm.wait(by_ledger[1], "RUNNING")
         started += [job for job in waiting if job not in started]
         return Story(
             first, again, drift, mended, (free_s, self._used_s("proj-a1")),
-            (own["charged_gpu_ms"], own["unallocated_gpu_ms"]), held, by_slurm, by_ledger, priorities, early,
-            leaving[0], late, self._lasted_s(leaving[0]), started, drained,
+            (own["charged_gpu_ms"], own["unallocated_gpu_ms"]), held, by_slurm, by_ledger, priorities, self.runs[:-1],
+            victim, late, self._lasted_s(victim), started, drained,
         )  # fmt: skip
 
     def _fill(self) -> tuple[list[str], list[str]]:
@@ -151,15 +148,17 @@ class Play:
         return self.runs[-1]
 
     def cycle(self) -> Any:  # noqa: ANN401
-        """Decide for a moment at which no start is safe any more: the cycle runs ahead of what protects a run now."""
+        """Hear what Slurm says, and decide."""
         self.ledger.done("collect", "slurm", "--once")
-        return self.ledger.done("cycle", "--cluster", CLUSTER, "--at", seconds(SystemClock().now()) + 6000)
+        return self.ledger.done("cycle", "--cluster", CLUSTER)
 
     def _begin(self) -> None:
         self.config.write_text(CONFIG)
         period = time.strftime("%Y-%m", time.gmtime())
         self.ledger.done("collect", "slurm", "--once")
-        for command, text in (("budget", BUDGET.replace("PERIOD", period)), ("mapping", MAPPING)):
+        for command, text in (
+            ("budget", BUDGET.replace("PERIOD", period)), ("mapping", MAPPING), ("policy-data", POLICY),
+        ):  # fmt: skip
             path = self.folder / f"{command}.yaml"
             path.write_text(text)
             self.ledger.done(
@@ -202,14 +201,21 @@ class Play:
             time.sleep(1)  # the next word comes in a later second
         return states[0], states[1]
 
-    def _wait_for_the_end_of_protection(self) -> Any:  # noqa: ANN401
+    def _wait_for_the_end_of_protection(self) -> tuple[str, Any]:
+        """Decide and enforce until a job is requeued; return it, and what that run did."""
         deadline = time.monotonic() + MINIMUM_S + 30
         while time.monotonic() < deadline:
-            for done in self.runs:
-                if any(change["to"] == "requeued" for change in done["changes"]):
-                    return done
-            self.enforce()
-        raise AssertionError(f"nobody was requeued: {self.runs[-1]}")
+            record = self.cycle()
+            leaving = self._leaving(record)
+            done = self.enforce()
+            if any(change["to"] == "requeued" for change in done["changes"]):
+                (victim,) = leaving
+                return victim, done
+        raise AssertionError(f"nobody was requeued: {record}")
+
+    def _leaving(self, record: Any) -> list[str]:  # noqa: ANN401
+        """Return the jobs that a cycle orders to leave."""
+        return [_job(each["workload"]) for each in record["decisions"] if each["action"] == "preempt"]
 
     def _lasted_s(self, job: str) -> int:
         """Return how long the first run of a job lasted, once accounting knows its end."""

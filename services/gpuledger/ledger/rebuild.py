@@ -71,6 +71,9 @@ _STORED = {
 
 _SHOWN = 20
 
+SORT_MIB = 64
+"""Memory in which PostgreSQL sorts the journal by workload before it uses files."""
+
 WORKLOADS_AT_ONCE = 5_000
 """How many workloads a rebuild holds in memory."""
 
@@ -174,6 +177,7 @@ def rebuild(writer: Writer, default: Calendar) -> None:
     """Drop every projection and make it again from journal and postings, earlier versions included."""
     connection = driver(writer)
     connection.execute("LOCK TABLE ledger.books IN EXCLUSIVE MODE")
+    connection.execute(f"SET LOCAL work_mem = '{SORT_MIB}MB'")
     for table in PROJECTIONS:
         connection.execute(f"DELETE FROM {table}")
     connection.execute(
