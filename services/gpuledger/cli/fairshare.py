@@ -25,7 +25,8 @@ def fairshare(
     """Divide GPUs among the accounts of a file, and order them: the policy, without a ledger."""
     from gpuledger.cli import fairshare_file
     from gpuledger.policy.calculator import divide_by_hand, rank_by_hand
-    from gpuledger.policy.explain import gpus_text, ratio_text
+    from gpuledger.policy.explain import ratio_text
+    from gpuledger.policy.words import gpus_text
 
     question = read_file(path, fairshare_file.read)
     if question.quanta is not None:
@@ -56,7 +57,7 @@ def _divide_by_credits(question: "Question", asked: "Quanta", *, as_json: bool) 
     from gpuledger.kernel.amounts import GPU_MILLI
     from gpuledger.policy.calculator import divide_by_hand, play_by_hand
     from gpuledger.policy.credits import order_by_credits
-    from gpuledger.policy.explain import gpus_text
+    from gpuledger.policy.words import gpus_text
 
     played = play_by_hand(
         question.accounts,
@@ -111,7 +112,8 @@ def print_division(
     """
     from gpuledger.kernel.accounts import SEPARATOR
     from gpuledger.kernel.amounts import people_gpu_hours
-    from gpuledger.policy.explain import gpus_text, ratio_text
+    from gpuledger.policy.explain import ratio_text
+    from gpuledger.policy.words import gpus_text
 
     places = {account: place for place, account in enumerate(order, start=1)}
     ratios = factors or {node.path: ratio_text(*node.ratio) for node in division.tree.nodes.values()}

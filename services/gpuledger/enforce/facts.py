@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.policy.explain import gpus_text
 from gpuledger.policy.state import RunId, RunningRun
+from gpuledger.policy.words import gpus_text
 
 PPM = 1_000_000
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from gpuledger.policy.placement import Placement
 from gpuledger.policy.quotes import CYCLE_S, Certainty, latest_start_s
 from gpuledger.policy.state import ClusterState, PolicyConfig, ReservationKind, RunningRun
-from gpuledger.policy.words import gpus, moment
+from gpuledger.policy.words import gpus, hosts_text, moment
 from gpuledger.policy.yard import place_runs
 
 
@@ -118,7 +117,7 @@ def of_hosts(
     for kept in state.reservations:
         by_s = latest_start_s(kept, state.at_s, config, cycle_s=cycle_s)
         size = gpus(sum(kept.placement.values()))
-        where = f" on {_hosts(kept.placement)}" if state.hosts else ""
+        where = f" on {hosts_text(kept.placement)}" if state.hosts else ""
         told = (
             "runs were told to leave"
             if kept.kind is ReservationKind.PROMISE
@@ -138,7 +137,7 @@ def of_hosts(
 
 def _of_run(run: RunningRun, at_s: int, limits_s: Mapping[str, int]) -> Iterator[Entry]:
     about = {"workload": run.workload, "run": run.run, "account": run.account}
-    where = f" on {_hosts(run.placement)}" if run.placement else ""
+    where = f" on {hosts_text(run.placement)}" if run.placement else ""
     if run.klass == "allocated" and run.protected_until_s > at_s:
         whose = f"{run.workload}/{run.run} of {run.account}"
         text = f"{whose} may be preempted from then on: {gpus(run.gpus_milli)}{where}."
@@ -198,8 +197,3 @@ def _free_s(run: RunningRun, at_s: int) -> int:
 
 def _count(runs: int) -> str:
     return "one run is" if runs == 1 else f"{runs} runs are"
-
-
-def _hosts(placement: Placement) -> str:
-    first, *others = sorted(placement)
-    return f"host {first}" if not others else f"{len(placement)} hosts ({first} to {others[-1]})"

@@ -1,17 +1,15 @@
 """Reasons in plain sentences, with the names and numbers that decided."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import assert_never
 
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.kernel.clock import instant, iso
 from gpuledger.policy.contenders import Standing, Tier
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.lines import Line
-from gpuledger.policy.placement import Placement
 from gpuledger.policy.preemption import Ground, Victim
 from gpuledger.policy.state import PendingWorkload, Reservation, ReservationKind
+from gpuledger.policy.words import gpus, gpus_text, hosts_text, moment
 
 _DIGITS = 6
 _MILLION = 1_000_000
@@ -32,18 +30,11 @@ def ratio_text(used: int, entitled: int) -> str | None:
     return None if millionths is None else f"{millionths // _MILLION}.{millionths % _MILLION:0{_DIGITS}d}"
 
 
-def gpus_text(gpus_milli: int) -> str:
-    """Return GPUs for people: whole ones without decimals, others with three."""
-    sign, amount = ("-", -gpus_milli) if gpus_milli < 0 else ("", gpus_milli)
-    whole, milli = divmod(amount, GPU_MILLI)
-    return f"{sign}{whole}.{milli:03d}" if milli else f"{sign}{whole}"
-
-
 def starts(turn: Turn, *, free_milli: int) -> str:
     """Say why a workload starts now."""
     asked_milli = turn.workload.gpus_milli
     verb = "fits" if asked_milli == GPU_MILLI else "fit"
-    fit = f"its {_gpus(asked_milli)} {verb} into the {gpus_text(free_milli)} free"
+    fit = f"its {gpus(asked_milli)} {verb} into the {gpus_text(free_milli)} free"
     if turn.klass == "unallocated":
         return f"Starts unallocated, after all funded work: account {turn.account} is next, and {fit}."
     return f"Starts: account {_named(turn.chain[-1])} is next, and {fit}."
@@ -51,13 +42,13 @@ def starts(turn: Turn, *, free_milli: int) -> str:
 
 def waits_for_reservation(turn: Turn, kept: Reservation, *, free_milli: int, names_hosts: bool) -> str:
     """Say which GPUs are kept for a workload, and from when on it may have them."""
-    where = _gpus(turn.workload.gpus_milli) + (f" on {_hosts(kept.placement)}" if names_hosts else "")
+    where = gpus(turn.workload.gpus_milli) + (f" on {hosts_text(kept.placement)}" if names_hosts else "")
     if kept.kind is ReservationKind.PROMISE:
-        return f"Waits for {where}, promised from {_moment(kept.at_s)} on: the runs there were told to leave."
+        return f"Waits for {where}, promised from {moment(kept.at_s)} on: the runs there were told to leave."
     return (
         f"Waits at the head of its size class: account {_named(turn.chain[-1])} is next, but of the "
-        f"{_gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}. Reserved: {where}, from "
-        f"{_moment(kept.at_s)} on at the latest, when the runs there are past their minimum runtime."
+        f"{gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}. Reserved: {where}, from "
+        f"{moment(kept.at_s)} on at the latest, when the runs there are past their minimum runtime."
     )
 
 
@@ -65,7 +56,7 @@ def waits_at_head(turn: Turn, other: Reservation | None, *, free_milli: int) -> 
     """Say what the first of its size class waits for when nothing could be reserved for it."""
     reason = (
         f"Waits at the head of its size class: account {_named(turn.chain[-1])} is next, but of the "
-        f"{_gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
+        f"{gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
     )
     if other is None:
         return f"{reason} What is reserved for others leaves no hosts to reserve."
@@ -75,8 +66,8 @@ def waits_at_head(turn: Turn, other: Reservation | None, *, free_milli: int) -> 
 def waits_beside(turn: Turn, other: Reservation) -> str:
     """Say that a workload would start but for what is reserved for another."""
     return (
-        f"Waits at place {turn.position}: its {_gpus(turn.workload.gpus_milli)} would fit, but are reserved for "
-        f"{other.workload} from {_moment(other.at_s)} on, and its minimum runtime would end later."
+        f"Waits at place {turn.position}: its {gpus(turn.workload.gpus_milli)} would fit, but are reserved for "
+        f"{other.workload} from {moment(other.at_s)} on, and its minimum runtime would end later."
     )
 
 
@@ -116,7 +107,7 @@ def waits_for_free(turn: Turn, *, free_milli: int) -> str:
     """Say what unallocated work waits for: it takes what is free, and nobody leaves for it."""
     return (
         f"Waits at place {turn.position} for free GPUs, as unallocated work of account {turn.account}: "
-        f"of the {_gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
+        f"of the {gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
     )
 
 
@@ -126,7 +117,7 @@ def leaves(victim: Victim) -> str:
     if asker is None:
         return "Leaves its host, which is being emptied: nothing protects the run any more."
     gang, whose = asker.workload, f"of account {asker.account}"
-    told = f"Leaves for {gang.workload} {whose}, which asks for {_gpus(gang.gpus_milli)}"
+    told = f"Leaves for {gang.workload} {whose}, which asks for {gpus(gang.gpus_milli)}"
     match victim.ground:
         case Ground.UNALLOCATED:
             return f"{told}: unallocated work makes room for funded work."
@@ -160,7 +151,7 @@ def figures(victim: Victim) -> dict[str, int]:
 
 def waits_for_other_hosts(workload: PendingWorkload, *, healthy_milli: int) -> str:
     """Say that a workload is larger than the cluster, or that no hosts here can hold it together."""
-    reason = f"Waits outside the queue: account {workload.account} asks for {_gpus(workload.gpus_milli)}"
+    reason = f"Waits outside the queue: account {workload.account} asks for {gpus(workload.gpus_milli)}"
     if workload.gpus_milli > healthy_milli:
         missing = _missing(workload.gpus_milli - healthy_milli)
         return f"{reason}, the cluster has {gpus_text(healthy_milli)} healthy, {missing}."
@@ -172,7 +163,7 @@ def waits_until_eligible(workload: PendingWorkload, *, at_s: int) -> str:
     """Say that a workload may not start yet."""
     return (
         f"Waits outside the queue: it becomes eligible in {workload.eligible_at_s - at_s} s "
-        f"(account {workload.account}, {_gpus(workload.gpus_milli)})."
+        f"(account {workload.account}, {gpus(workload.gpus_milli)})."
     )
 
 
@@ -195,13 +186,8 @@ def _with_ratio(account: str, used: int, entitled: int, tier: Tier) -> str:
     return f"{account} ({figures})"
 
 
-@lru_cache(maxsize=1024)
-def _gpus(gpus_milli: int) -> str:
-    return f"{gpus_text(gpus_milli)} GPU" + ("" if gpus_milli == GPU_MILLI else "s")
-
-
 def _missing(gpus_milli: int) -> str:
-    return f"{_gpus(gpus_milli)} {'is' if gpus_milli == GPU_MILLI else 'are'} missing"
+    return f"{gpus(gpus_milli)} {'is' if gpus_milli == GPU_MILLI else 'are'} missing"
 
 
 def _lack(turn: Turn, free_milli: int) -> str:
@@ -209,14 +195,3 @@ def _lack(turn: Turn, free_milli: int) -> str:
     if missing_milli > 0:
         return _missing(missing_milli)
     return f"the {gpus_text(free_milli)} free are reserved or on hosts that cannot hold them together"
-
-
-def _hosts(placement: Placement) -> str:
-    first, *others = sorted(placement)
-    if not others:
-        return f"host {first}"
-    return f"{len(placement)} hosts ({first} to {others[-1]})"
-
-
-def _moment(at_s: int) -> str:
-    return iso(instant(at_s))

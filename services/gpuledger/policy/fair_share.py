@@ -126,8 +126,7 @@ def lines(tree: Tree, pending: Iterable[PendingWorkload], config: PolicyConfig) 
 
 def class_of(tree: Tree, workload: PendingWorkload) -> WorkClass:
     """Return ``allocated`` when the workload is funded: a minimum runtime, and shares all along its path."""
-    funded = workload.minimum_runtime_s > 0 and tree.nodes[tree.leaf_path(workload.account)].funded
-    return "allocated" if funded else "unallocated"
+    return "allocated" if tree.is_funded(workload.account, workload.minimum_runtime_s) else "unallocated"
 
 
 def entry_of(workload: PendingWorkload, klass: WorkClass, config: PolicyConfig) -> Entry:

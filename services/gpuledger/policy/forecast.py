@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from gpuledger.policy.cycle import Action, Cycle, run_cycle
 from gpuledger.policy.state import (
-    AccountState,
     ClusterState,
     PendingWorkload,
     PolicyConfig,
@@ -70,11 +69,6 @@ def forecast(
         if not ahead.advance(cycle):
             break
     return Forecast(None, ahead.at_s, reserved)
-
-
-def is_funded(tree: Tree, account: str, minimum_runtime_s: int) -> bool:
-    """Say whether work of an account is charged and protected: a minimum runtime, and shares all along its path."""
-    return minimum_runtime_s > 0 and tree.nodes[tree.leaf_path(account)].funded
 
 
 def shares_of(state: ClusterState) -> Tree:
@@ -164,7 +158,7 @@ class _Ahead:
             self._ends[run.id] = end
         account = self._accounts.get(work.account)
         if funded and account is not None:
-            self._accounts[work.account] = _holding(account, work.counted_gpu_ms(protected_s))
+            self._accounts[work.account] = account.holding(work.counted_gpu_ms(protected_s))
 
     def _end(self, run: RunningRun) -> int | None:
         """Return when a run ends as it declared; one that is there beyond its limit may end at any moment."""
@@ -189,12 +183,6 @@ class _Ahead:
             else 0,
         )
         self._pending.setdefault(run.workload, again)
-
-
-def _holding(account: AccountState, gpu_ms: int) -> AccountState:
-    return replace(
-        account, used_gpu_ms=account.used_gpu_ms + gpu_ms, held_gpu_ms=account.held_gpu_ms + gpu_ms
-    )
 
 
 def _size(state: ClusterState) -> int:

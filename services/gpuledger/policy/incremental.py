@@ -17,7 +17,6 @@ from gpuledger.policy.fair_share import class_of, entry_of, lines
 from gpuledger.policy.preemption import Preemption, Ranking
 from gpuledger.policy.sparse import SparseWalk, turn_at
 from gpuledger.policy.state import (
-    AccountState,
     ClusterState,
     PendingWorkload,
     PolicyConfig,
@@ -278,7 +277,7 @@ def carried_out(state: ClusterState, cycle: Cycle, config: PolicyConfig) -> Clus
             held[gang.account] = held.get(gang.account, 0) + gang.counted_gpu_ms(protected_s)
     return replace(
         state,
-        accounts=tuple(_holding(account, held.get(account.account, 0)) for account in state.accounts),
+        accounts=tuple(account.holding(held.get(account.account, 0)) for account in state.accounts),
         running=(*state.running, *runs),
         pending=tuple(waiting for waiting in state.pending if waiting.workload not in starts),
         reservations=cycle.reservations,
@@ -292,11 +291,3 @@ def with_submission(state: ClusterState, workload: PendingWorkload, at_s: int) -
         Refused: When it waits already.
     """
     return replace(state, at_s=at_s, pending=(*state.pending, workload))
-
-
-def _holding(account: AccountState, gpu_ms: int) -> AccountState:
-    if not gpu_ms:
-        return account
-    return replace(
-        account, used_gpu_ms=account.used_gpu_ms + gpu_ms, held_gpu_ms=account.held_gpu_ms + gpu_ms
-    )

@@ -10,6 +10,7 @@ from gpuledger.kernel.collecting import without_collecting
 from gpuledger.policy import explain
 from gpuledger.policy.credits import Credit
 from gpuledger.policy.cycle import Allocation, Cycle, Decision, Reservation, ReservationKind, RunId, Shared
+from gpuledger.policy.words import gpus_text
 
 
 class AllocationJson(TypedDict):
@@ -156,4 +157,4 @@ def _decision_json(decision: Decision | Shared) -> DecisionJson:
 
 
 def _gpus_json(gpus_milli: int) -> int | str:
-    return explain.gpus_text(gpus_milli) if gpus_milli % GPU_MILLI else gpus_milli // GPU_MILLI
+    return gpus_text(gpus_milli) if gpus_milli % GPU_MILLI else gpus_milli // GPU_MILLI

@@ -19,7 +19,7 @@ from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import Refused
 from gpuledger.policy.cycle import Action, Decision, Shared, run_cycle
-from gpuledger.policy.forecast import forecast, is_funded, shares_of
+from gpuledger.policy.forecast import forecast, shares_of
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, Reservation, ReservationKind
 
@@ -127,7 +127,7 @@ def quote(
         starts_by_s=None,
         certainty=None,
         reason=_as_said(decision),
-        is_funded=is_funded(shares_of(asking), request.account, asked.minimum_runtime_s),
+        is_funded=shares_of(asking).is_funded(request.account, asked.minimum_runtime_s),
         position=decision.numbers.get("position"),
         placement=decision.placement or (kept.placement if kept and state.hosts else {}),
         kept=kept,

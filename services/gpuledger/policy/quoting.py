@@ -11,7 +11,7 @@ from gpuledger.ledger import story as rows
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.funding import Funding, Work, funding
 from gpuledger.policy.quotes import Certainty, Quote, Request, quote
-from gpuledger.policy.reading import read_state
+from gpuledger.policy.reading import model_of, read_state
 from gpuledger.policy.words import duration, gpus, hours, moment
 
 
@@ -109,9 +109,7 @@ def ask_quote(
     queries.require_account(reader, request.account)
     config = read_config(reader, cluster, at_s)
     state = read_state(reader, cluster, at_s, config)
-    spelling = {host.gpu_model.casefold(): host.gpu_model for host in state.hosts}
-    if request.gpu_model is not None:
-        request = replace(request, gpu_model=spelling.get(request.gpu_model.casefold(), request.gpu_model))
+    request = replace(request, gpu_model=model_of(state.hosts)(request.gpu_model))
     found = quote(state, config, request, limits_s=rows.declared_limits(reader, cluster, at_s))
     protected_s = min(request.minimum_runtime_s, config.protection_cap_s)
     starts_s = at_s if found.starts_by_s is None else found.starts_by_s

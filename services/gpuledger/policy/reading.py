@@ -87,13 +87,19 @@ def _credits(before: cycles.Recorded | None, at_s: int, config: PolicyConfig) ->
     return credits_of(before.issued.record, min(at_s - before.at_s, config.quantum_s))
 
 
+def model_of(hosts: Iterable[HostState]) -> Callable[[str | None], str | None]:
+    """Return what gives a GPU model in the hosts' own spelling, where one of them has it."""
+    spelling = {host.gpu_model.casefold(): host.gpu_model for host in hosts}
+    return lambda model: model and spelling.get(model.casefold(), model)
+
+
 def _pending(
     waiting: Iterable[state.Pending],
     hosts: Iterable[HostState],
     config: PolicyConfig,
     weight_of: Callable[[str | None], int],
 ) -> tuple[PendingWorkload, ...]:
-    spelling = {host.gpu_model.casefold(): host.gpu_model for host in hosts}
+    spelt = model_of(hosts)
     return tuple(
         PendingWorkload(
             workload=p.workload,
@@ -103,7 +109,7 @@ def _pending(
             eligible_at_s=p.eligible_s,
             priority=p.priority,
             minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
-            gpu_model=p.gpu_model and spelling.get(p.gpu_model.casefold(), p.gpu_model),
+            gpu_model=spelt(p.gpu_model),
             weight_permille=weight_of(p.gpu_model),
         )
         for p in waiting

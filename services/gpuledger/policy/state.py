@@ -6,7 +6,7 @@ since 1970-01-01T00:00:00Z.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
@@ -83,6 +83,12 @@ class AccountState:
                 f"account {self.account!r} holds {self.held_gpu_ms} gpu_ms but used only {self.used_gpu_ms}",
                 hint="used_gpu_ms counts the open holds; held_gpu_ms says how much of it they are",
             )
+
+    def holding(self, gpu_ms: int) -> "AccountState":
+        """Return the account with so much more set aside."""
+        if not gpu_ms:
+            return self
+        return replace(self, used_gpu_ms=self.used_gpu_ms + gpu_ms, held_gpu_ms=self.held_gpu_ms + gpu_ms)
 
 
 class RunId(NamedTuple):

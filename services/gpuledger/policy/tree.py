@@ -98,6 +98,10 @@ class Tree:
         """Return where the work of an account counts: the account itself, or its ``~own`` child."""
         return own_path(account) if self.nodes[account].children else account
 
+    def is_funded(self, account: str, minimum_runtime_s: int) -> bool:
+        """Say whether work of an account is charged and protected: a minimum runtime, and shares all along its path."""
+        return minimum_runtime_s > 0 and self.nodes[self.leaf_path(account)].funded
+
     def leaves(self) -> Iterator[Node]:
         """Yield the leaves, ordered by path."""
         return (node for node in self.nodes.values() if not node.children)

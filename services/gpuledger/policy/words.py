@@ -1,7 +1,10 @@
 """Amounts and times as the answers write them: exact, and with their unit."""
 
+from functools import lru_cache
+
 from gpuledger.kernel.amounts import GPU_MILLI, gpu_hours
 from gpuledger.kernel.clock import instant, iso
+from gpuledger.policy.placement import Placement
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3_600, 86_400
 
@@ -11,10 +14,23 @@ def moment(at_s: int) -> str:
     return iso(instant(at_s))
 
 
+def gpus_text(gpus_milli: int) -> str:
+    """Return GPUs for people: whole ones without decimals, others with three."""
+    sign, amount = ("-", -gpus_milli) if gpus_milli < 0 else ("", gpus_milli)
+    whole, milli = divmod(amount, GPU_MILLI)
+    return f"{sign}{whole}.{milli:03d}" if milli else f"{sign}{whole}"
+
+
+@lru_cache(maxsize=1024)
 def gpus(gpus_milli: int) -> str:
     """Return GPUs with their unit: whole ones without decimals, others with three."""
-    whole, milli = divmod(gpus_milli, GPU_MILLI)
-    return f"{whole}.{milli:03d} GPUs" if milli else f"{whole} GPU" + ("" if whole == 1 else "s")
+    return f"{gpus_text(gpus_milli)} GPU" + ("" if gpus_milli == GPU_MILLI else "s")
+
+
+def hosts_text(placement: Placement) -> str:
+    """Return the host of a placement, or how many there are and which are the first and the last."""
+    first, *others = sorted(placement)
+    return f"{len(placement)} hosts ({first} to {others[-1]})" if others else f"host {first}"
 
 
 def hours(gpu_ms: int) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuledger.policy.explain import gpus_text, ratio_millionths, ratio_text
+from gpuledger.policy.explain import ratio_millionths, ratio_text
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,3 @@ def test_a_ratio_has_six_decimals_half_to_even(used: int, entitled: int, text: s
 @given(st.integers(0, 10**30), st.integers(1, 10**30))
 def test_a_ratio_is_rounded_exactly(used: int, entitled: int) -> None:
     assert ratio_millionths(used, entitled) == round(Fraction(used, entitled) * 10**6)
-
-
-@pytest.mark.parametrize(
-    ("gpus_milli", "text"), [(8000, "8"), (500, "0.500"), (1001, "1.001"), (0, "0"), (-1500, "-1.500")]
-)
-def test_gpus_have_decimals_only_when_they_need_them(gpus_milli: int, text: str) -> None:
-    assert gpus_text(gpus_milli) == text

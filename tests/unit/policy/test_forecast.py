@@ -8,7 +8,7 @@ from gpuledger.policy.cycle import (
     PolicyConfig,
     RunningRun,
 )
-from gpuledger.policy.forecast import forecast, is_funded, shares_of
+from gpuledger.policy.forecast import forecast, shares_of
 
 CONFIG = PolicyConfig(protection_cap_s=3600, quantum_s=300, notice_s=300, grace_s=60)
 
@@ -77,6 +77,6 @@ def test_it_looks_no_further_than_it_was_told() -> None:
 
 def test_funding_needs_a_minimum_runtime_and_shares() -> None:
     tree = shares_of(cluster(waiting("w", 1, account="nobody")))
-    assert is_funded(tree, "a", 60)
-    assert not is_funded(tree, "a", 0)
-    assert not is_funded(tree, "nobody", 60)
+    assert tree.is_funded("a", 60)
+    assert not tree.is_funded("a", 0)
+    assert not tree.is_funded("nobody", 60)
