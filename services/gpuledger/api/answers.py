@@ -78,15 +78,47 @@ class Cycle(Answer):
     as_of: str = AsOf
 
 
+class StartOrder(Answer):
+    """A workload that is to start."""
+
+    workload: str
+    hosts: dict[str, int] = Field(description="Host: milli-GPU; empty where the scheduler is to choose.")
+    reason: str
+
+
+class RunOrder(Answer):
+    """A run, and what is said of it."""
+
+    workload: str
+    run: str
+    reason: str
+
+
+class LeaveOrder(RunOrder):
+    """A run that has to leave."""
+
+    leave_by: str = Field(description="When its GPUs are expected back; later cycles do not put it off.")
+
+
+class StayOrder(RunOrder):
+    """A run that stays all the same; `reason` says why."""
+
+
 class Directives(Answer):
     """What the newest cycle orders; orders of earlier ones that it does not repeat are void."""
 
     cluster: str
     cursor: int | None = Field(description="Ask with it again: nothing comes until there is a newer cycle.")
     cycle: str | None = Field(description="Null when there is none, or none after the cursor.")
-    decided_at: str | None
-    starts: list[dict[str, Any]] = Field(description="workload, hosts (milli-GPU), reason; in their order.")
-    preemptions: list[dict[str, Any]] = Field(description="workload, run, leave_by, reason.")
+    decided_at: str | None = Field(description="The instant that the cycle decided for.")
+    stale: bool | None = Field(
+        description="Whether the cycle is too old to order anything; null without one."
+    )
+    starts: list[StartOrder] = Field(description="What to start, in this order; nothing that runs already.")
+    preemptions: list[LeaveOrder] = Field(description="What has to leave; nothing that is protected by now.")
+    protected: list[StayOrder] = Field(
+        description="What the cycle told to leave and that may not be stopped at this moment."
+    )
     as_of: str = AsOf
 
 

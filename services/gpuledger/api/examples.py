@@ -32,8 +32,15 @@ CYCLE = {
 
 DIRECTIVES = {
     "cluster": "philly", "cursor": 8841, "cycle": "philly@2026-12-01T09:00:00Z#0123456789ab",
-    "decided_at": "2026-12-01T09:00:00Z",
-    "starts": [], "preemptions": [],
+    "decided_at": "2026-12-01T09:00:00Z", "stale": False,
+    "starts": [{"workload": "8850", "hosts": {"m12": 8000}, "reason": "Starts on host m12."}],
+    "preemptions": [
+        {"workload": "8790", "run": "1", "leave_by": "2026-12-01T09:01:00Z",
+         "reason": "Leaves for 8851, whose account is further below its share."},
+    ],
+    "protected": [
+        {"workload": "8802", "run": "1", "reason": "it is within its minimum runtime for 340 s more"},
+    ],
     "as_of": _AS_OF,
 }  # fmt: skip
 

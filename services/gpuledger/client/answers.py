@@ -74,6 +74,42 @@ class Cycle(Answer, frozen=True, kw_only=True):
     as_of: str
 
 
+class StartOrder(Answer, frozen=True, kw_only=True):
+    """A workload that is to start; hosts in milli-GPU, empty where the scheduler is to choose."""
+
+    workload: str
+    hosts: dict[str, int]
+    reason: str
+
+
+class RunOrder(Answer, frozen=True, kw_only=True):
+    """A run, and why it has to leave or stays."""
+
+    workload: str
+    run: str
+    reason: str
+
+
+class LeaveOrder(RunOrder, frozen=True, kw_only=True):
+    """A run that has to leave, and when its GPUs are expected back."""
+
+    leave_by: str
+
+
+class Directives(Answer, frozen=True, kw_only=True):
+    """What the newest cycle orders; null where there is no cycle, or none after the cursor."""
+
+    cluster: str
+    cursor: int | None
+    cycle: str | None
+    decided_at: str | None
+    stale: bool | None
+    starts: tuple[StartOrder, ...]
+    preemptions: tuple[LeaveOrder, ...]
+    protected: tuple[RunOrder, ...]
+    as_of: str
+
+
 class UsageRow(Answer, frozen=True, kw_only=True):
     """GPU-time of one key."""
 

@@ -98,6 +98,22 @@ class LedgerClient:
         """
         return self._get(answers.Cycle, "/v1/allocations/current", cluster=cluster)
 
+    def directives(
+        self, cluster: str, *, after: int | None = None, stale_after_s: int | None = None
+    ) -> answers.Directives:
+        """Return what the newest cycle of a cluster orders; after a cursor, only what is newer.
+
+        Raises:
+            NotFound: When the cluster does not exist.
+        """
+        return self._get(
+            answers.Directives,
+            "/v1/directives/current",
+            cluster=cluster,
+            after=None if after is None else str(after),
+            stale_after_s=None if stale_after_s is None else str(stale_after_s),
+        )
+
     def usage(
         self,
         by: str = "account",

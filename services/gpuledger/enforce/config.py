@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuledger.ingest.yaml_file import ClusterName, Strict, Word, read_yaml
+from gpuledger.policy.orders import STALE_AFTER_S
 
 DOCS = "docs/enforcing.md"
 
@@ -61,7 +62,7 @@ class Common(Strict):
     managed: tuple[Word, ...] = ()
     names: dict[Word, Word] = Field(default_factory=dict)
     preempt: bool = False
-    stale_after_s: Seconds = 600
+    stale_after_s: Seconds = STALE_AFTER_S
 
 
 class Slurm(Common):

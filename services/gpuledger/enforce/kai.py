@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gpuledger.enforce.config import Kai
-from gpuledger.enforce.facts import Facts, Issued, Leaving
+from gpuledger.enforce.facts import Facts, Issued
 from gpuledger.enforce.names import Named, Reading
 from gpuledger.enforce.objects import (
     Object,
@@ -23,6 +23,7 @@ from gpuledger.enforce.objects import (
 )
 from gpuledger.enforce.plan import Draft, Eviction, Target, drafted
 from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.policy.orders import Leaving
 
 QUEUE = "Queue"
 GROUP = "pod-group-name"

@@ -101,24 +101,11 @@ def orders(facts: Facts, *, grace_s: int) -> list[Order]:
         for one in facts.leaving()
         if not one.spared
     ]
-    return given if facts.stale else [*given, *_starts(facts)]
-
-
-def _starts(facts: Facts) -> Iterable[Order]:
-    running = {run.workload for run in facts.running.values()}
-    places = {workload: place for place, workload in enumerate(facts.order())}
-    started = [
-        Order(
-            facts.cycle,
-            Verb.START,
-            decision["workload"],
-            hosts=decision.get("hosts", {}),
-            reason=decision["reason"],
-        )
-        for decision in facts.record["decisions"]
-        if decision["action"] == "start" and decision["workload"] not in running
+    given += [
+        Order(facts.cycle, Verb.START, one.workload, hosts=one.hosts, reason=one.reason)
+        for one in facts.starting()
     ]
-    return sorted(started, key=lambda order: places.get(order.subject, len(places)))
+    return given
 
 
 def deliver(given: Iterable[Order], taker: Taker) -> Sequence[Acknowledgement]:

@@ -12,7 +12,7 @@ from gpuledger.events.workload import Checkpointed, Submitted
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.ledger import queries, store
 from gpuledger.ledger.as_of import said
-from gpuledger.ledger.copying import driver
+from gpuledger.ledger.copying import Texts, driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import Understood
 
@@ -112,8 +112,10 @@ def healthy_models(reader: Reader, cluster: str, at_s: int, *, seq: int | None =
     return {model: gpus * GPU_MILLI for model, gpus in rows}
 
 
-def running(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> list[Running]:
-    """Return the runs that occupy GPUs at the instant, with what their workloads asked for."""
+def running(
+    reader: Reader, cluster: str, at_s: int, *, seq: int | None = None, only: Sequence[str] | None = None
+) -> list[Running]:
+    """Return the runs that occupy GPUs at the instant, of some workloads or all, and what was asked for."""
     rows = (
         driver(reader)
         .execute(
@@ -131,9 +133,10 @@ def running(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) 
         FROM ledger.segments AS s
         WHERE book = %(book)s AND {said("s", seq)}
           AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
+          AND (%(only)s::text[] IS NULL OR workload = ANY(%(only)s::text[]))
         ORDER BY workload, run
         """,
-            {"book": cluster, "at": at_s, "seq": seq},
+            {"book": cluster, "at": at_s, "seq": seq, "only": None if only is None else Texts(only)},
         )
         .fetchall()
     )

@@ -1,67 +1,125 @@
-"""What the newest cycle orders, for schedulers that take orders: what to start where, and what has to leave by when."""
+"""A cycle's decisions read as orders at the moment of acting: who leaves, who stays all the same, what starts. Pure.
 
-from collections.abc import Mapping
+A cycle may be a minute old, or an hour. What it issued stands until the next; whom it told to leave is looked at again
+before anything is stopped. Enforcers and the API both read decisions here, so that no scheduler is told what another is
+not.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from gpuledger.database.engine import Reader
-from gpuledger.kernel.clock import instant, iso
-from gpuledger.ledger import cycles
 from gpuledger.policy.decisions import Action
-from gpuledger.policy.published import reservations_of
-from gpuledger.policy.state import ReservationKind, RunId
+from gpuledger.policy.state import RunId, RunningRun
+
+STALE_AFTER_S = 600
+"""A cycle older than this stops and starts nothing, unless somebody says otherwise."""
 
 
-class Directives(NamedTuple):
-    """The orders of a cycle.
-
-    Args:
-        cursor: Stands for everything up to this cycle: asked again with it, nothing comes until there is a newer one.
-        cycle: The cycle's id.
-        at_s: The instant that it decided for.
-        starts: ``{workload, hosts, reason}``, in their order; hosts in milli-GPU, empty where none are known.
-        preemptions: ``{workload, run, leave_by, reason}``; ``leave_by`` is the instant at which the GPUs are expected
-            back, a grace after the cycle that promised them, or after the newest where a host is emptied. What a
-            reservation will take was announced before (``workload.preemption_announced``).
-    """
-
-    cursor: int
-    cycle: str
-    at_s: int
-    starts: list[dict[str, Any]]
-    preemptions: list[dict[str, Any]]
-
-
-def directives(reader: Reader, cluster: str, *, now_s: int, after: int | None = None) -> Directives | None:
-    """Return what the newest cycle of a cluster orders; None when there was none, or none after a cursor.
-
-    Each cycle says everything anew: orders of an earlier one that it does not repeat are void.
+class Leaving(NamedTuple):
+    """A run that the cycle told to leave.
 
     Args:
-        reader: The ledger.
-        cluster: The cluster.
-        now_s: The present; cycles of a later instant give no orders yet.
-        after: The cursor of the orders that were taken last.
+        id: Its workload and its name.
+        reason: Why, as the cycle said it.
+        spared: Why it stays all the same, as the ledger is now; empty when it has to go.
     """
-    found = cycles.latest(reader, cluster, at_s=now_s)
-    if found is None or found.seq == after:
-        return None
-    promised_s = _promised_s(found.issued.record)
-    soonest_s = found.at_s + int(found.issued.config.get("grace_s", 0))
-    starts, preemptions = [], []
-    for decision in found.issued.record.get("decisions", ()):
-        told = {"workload": decision["workload"], "reason": decision["reason"]}
-        if decision["action"] == Action.START:
-            starts.append({**told, "hosts": decision.get("hosts", {})})
-        elif decision["action"] == Action.PREEMPT:
-            leaves_s = promised_s.get(RunId(decision["workload"], decision["run"]), soonest_s)
-            preemptions.append({**told, "run": decision["run"], "leave_by": iso(instant(leaves_s))})
-    return Directives(found.seq, found.issued.cycle, found.at_s, starts, preemptions)
+
+    id: RunId
+    reason: str
+    spared: str
 
 
-def _promised_s(record: Mapping[str, Any]) -> dict[RunId, int]:
-    """Return run -> when its GPUs were promised for: later cycles repeat the order, and do not put that off."""
-    found: dict[RunId, int] = {}
-    for kept in reservations_of(record):
-        for run in kept.leaving if kept.kind is ReservationKind.PROMISE else ():
-            found[run] = max(kept.at_s, found.get(run, kept.at_s))
-    return found
+class Starting(NamedTuple):
+    """A workload that the cycle told to start.
+
+    Args:
+        workload: Its name.
+        hosts: Host -> milli-GPU; empty where the scheduler is to choose.
+        reason: Why, as the cycle said it.
+    """
+
+    workload: str
+    hosts: Mapping[str, int]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """A cycle, and the runs that there are now.
+
+    Args:
+        record: The cycle under its published keys.
+        cycle_at_s: The instant that it decided for.
+        now_s: The present, in seconds since 1970.
+        running: The runs that occupy GPUs now.
+        stale_after_s: A cycle older than this stops nothing and orders nothing.
+    """
+
+    record: Mapping[str, Any]
+    cycle_at_s: int
+    now_s: int
+    running: Mapping[RunId, RunningRun] = field(default_factory=dict)
+    stale_after_s: int = STALE_AFTER_S
+
+    @property
+    def cycle(self) -> str:
+        """The name of the cycle."""
+        return str(self.record["cycle"])
+
+    @property
+    def stale(self) -> str:
+        """Why nothing is stopped or ordered by this cycle; empty when it is fresh."""
+        age_s = self.now_s - self.cycle_at_s
+        if age_s <= self.stale_after_s:
+            return ""
+        return f"cycle {self.cycle} is {age_s} s old: nothing is stopped or ordered by it"
+
+    @property
+    def _decisions(self) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self.record.get("decisions", ())
+        return found
+
+    def order(self) -> Sequence[str]:
+        """Return the workloads of the queue, next to be served first; those outside it have no place."""
+        placed = [
+            (decision["numbers"]["position"], decision["workload"])
+            for decision in self._decisions
+            if "position" in decision["numbers"] and decision["action"] in {Action.START, Action.WAIT}
+        ]
+        return [workload for _, workload in sorted(placed)]
+
+    def leaving(self) -> list[Leaving]:
+        """Return the runs that were told to leave, each with why it may not yet, if so."""
+        found = []
+        for decision in self._decisions:
+            if decision["action"] == Action.PREEMPT:
+                id_ = RunId(decision["workload"], decision["run"])
+                found.append(Leaving(id_, decision["reason"], self._spared(id_)))
+        return found
+
+    def starting(self) -> list[Starting]:
+        """Return the workloads that were told to start and do not run yet, next to be served first; none when stale."""
+        if self.stale:
+            return []
+        running = {run.workload for run in self.running.values()}
+        places = {workload: place for place, workload in enumerate(self.order())}
+        found = [
+            Starting(decision["workload"], decision.get("hosts", {}), decision["reason"])
+            for decision in self._decisions
+            if decision["action"] == Action.START and decision["workload"] not in running
+        ]
+        return sorted(found, key=lambda one: places.get(one.workload, len(places)))
+
+    def protected(self, id_: RunId) -> bool:
+        """Tell whether a run is there and may not be stopped at this moment, however old the cycle is."""
+        run = self.running.get(id_)
+        return run is not None and not run.is_preemptible(self.now_s)
+
+    def _spared(self, id_: RunId) -> str:
+        run = self.running.get(id_)
+        if run is None:
+            return "the ledger knows no such run any more"
+        if not run.is_preemptible(self.now_s):
+            return f"it is within its minimum runtime for {run.protected_until_s - self.now_s} s more"
+        return self.stale

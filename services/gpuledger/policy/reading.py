@@ -80,6 +80,25 @@ def read_state(
     )
 
 
+def read_running(
+    reader: Reader, cluster: str, at_s: int, config: PolicyConfig, *, only: Sequence[str]
+) -> tuple[RunningRun, ...]:
+    """Return the runs of some workloads that occupy GPUs at an instant.
+
+    Args:
+        reader: A snapshot.
+        cluster: The cluster.
+        at_s: The instant.
+        config: The protection cap of runs that nobody admitted.
+        only: The workloads.
+    """
+    if not only:
+        return ()
+    sizes = {host.host: host.gpus * GPU_MILLI for host in state.hosts(reader, cluster, at_s)}
+    found = state.running(reader, cluster, at_s, only=only)
+    return tuple(_running(run, config, sizes) for run in found)
+
+
 def _credits(before: cycles.Recorded | None, at_s: int, config: PolicyConfig) -> dict[str, int]:
     """Return what the cycle before left of credits, and what came of it since: through a quantum at most."""
     if before is None or config.division == "deficit":

@@ -3,9 +3,12 @@
 import pytest
 from fastapi.testclient import TestClient
 from tests.e2e.seeding import SHARES
+from tests.integration.enforce.worlds import HOUR, World
 from tests.integration.policy.worlds import CLOCK, NOON, contended
+from tests.unit.enforce.told import allocation, leaves, starts
 
 from gpuledger.api.app import create_app
+from gpuledger.api.examples import DIRECTIVES
 from gpuledger.database.engine import make_engine
 
 
@@ -32,6 +35,30 @@ def test_orders_come_once_for_a_cursor(api: TestClient) -> None:
     again = api.get("/v1/directives/current", params={"cluster": "alpha", "after": 1200}).json()
     assert (again["cursor"], again["cycle"]) == (1200, None)
     assert api.get("/v1/directives/current", params={"cluster": "gamma"}).json()["cursor"] is None
+
+
+def test_orders_have_the_keys_of_the_example_and_an_old_cycle_gives_none(database_url: str) -> None:
+    engine = make_engine(database_url)
+    world = World(engine)
+    for name, minimum_s in (("young", HOUR), ("free", 0)):
+        world.submit(name, "c/a", 4, minimum_s=minimum_s)
+        world.start(name, "1", 4, "h1")
+    orders = (starts("new", 1, h2=8000), leaves("young", "1"), leaves("free", "1"))
+    world.record(*orders, allocations=(allocation("c", 1_000_000, 16, 16),))
+    world.pass_time(HOUR - 9)
+    asked = {"cluster": "c", "stale_after_s": HOUR}
+    with TestClient(create_app(engine, world.clock)) as client:
+        answer = client.get("/v1/directives/current", params=asked).json()
+        stale = client.get("/v1/directives/current", params={"cluster": "c"}).json()
+    engine.dispose()
+    assert answer.keys() == DIRECTIVES.keys()
+    assert (answer["stale"], answer["decided_at"]) == (False, "2026-11-30T12:00:00Z")
+    named = ("starts", "preemptions", "protected")
+    assert {key: [one["workload"] for one in answer[key]] for key in named} == {
+        "starts": ["new"], "preemptions": ["free"], "protected": ["young"],
+    }  # fmt: skip
+    assert all(answer[key][0].keys() == DIRECTIVES[key][0].keys() for key in named)
+    assert (stale["stale"], stale["starts"], stale["preemptions"]) == (True, [], [])
 
 
 @pytest.mark.parametrize(

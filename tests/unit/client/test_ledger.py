@@ -49,8 +49,18 @@ def test_every_path_has_a_method() -> None:
     assert _answering("listBooks").books().dead_letters == 0
     assert _answering("listBalances").balances(account="philly").balances[0].period == "2017-10"
     assert _answering("getCurrentAllocations").allocations("philly").supply_gpus == 2490
+    assert _answering("getCurrentDirectives").directives("philly").starts[0].hosts == {"m12": 8000}
     assert _answering("getUsage").usage("account").rows[0].gpu_hours == Decimal("900.000")
     assert _answering("getBudgetVersusActual").budget_vs_actual().rows[0].variance_credit_gpu_ms == 0
+
+
+def test_orders_are_asked_for_after_a_cursor_and_typed() -> None:
+    seen: list[httpx2.Request] = []
+    answer = _answering("getCurrentDirectives", seen).directives("philly", after=8840, stale_after_s=60)
+    assert dict(seen[0].url.params) == {"cluster": "philly", "after": "8840", "stale_after_s": "60"}
+    assert (answer.cursor, answer.stale, answer.decided_at) == (8841, False, "2026-12-01T09:00:00Z")
+    assert [(one.run, one.leave_by) for one in answer.preemptions] == [("1", "2026-12-01T09:01:00Z")]
+    assert [one.workload for one in answer.protected] == ["8802"]
 
 
 def test_an_account_keeps_its_slashes_and_hides_its_marks() -> None:

@@ -12,12 +12,16 @@ from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.cycles import latest_cycle
-from gpuledger.policy.orders import directives
+from gpuledger.policy.directives import directives
+from gpuledger.policy.orders import STALE_AFTER_S
 
 WAITING_MAX = 1000
 """Of a longer queue the answer holds starts and preemptions only; ``gpuledger why`` tells of each workload."""
 
 After = Annotated[int | None, Query(description="The cursor of the answer before.", ge=0, le=2**53)]
+StaleAfter = Annotated[
+    int, Query(description="Seconds; a cycle that is older orders nothing.", ge=1, le=366 * 86_400)
+]
 
 
 def router(context: Context) -> APIRouter:
@@ -47,14 +51,19 @@ def router(context: Context) -> APIRouter:
         summary="What the newest policy cycle of a cluster orders",
         response_model=Directives,
     )
-    def get_current_directives(cluster: parameters.RequiredCluster, after: After = None) -> dict[str, Any]:
+    def get_current_directives(
+        cluster: parameters.RequiredCluster, after: After = None, stale_after_s: StaleAfter = STALE_AFTER_S
+    ) -> dict[str, Any]:
         """Return what to start where and what has to leave; with the cursor of the last answer, only what is newer."""
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
-            found = directives(reader, cluster, now_s=context.now_s(), after=after)
+            found = directives(
+                reader, cluster, now_s=context.now_s(), after=after, stale_after_s=stale_after_s
+            )
         if found is None:
-            none: dict[str, Any] = {"cycle": None, "decided_at": None, "starts": [], "preemptions": []}
-            return {"cluster": cluster, "cursor": after, **none, "as_of": context.as_of()}
+            none: dict[str, Any] = {"cycle": None, "decided_at": None, "stale": None}
+            orders: dict[str, Any] = {"starts": [], "preemptions": [], "protected": []}
+            return {"cluster": cluster, "cursor": after, **none, **orders, "as_of": context.as_of()}
         told = found._asdict()
         decided_at = iso(instant(told.pop("at_s")))
         return {"cluster": cluster, **told, "decided_at": decided_at, "as_of": context.as_of()}
