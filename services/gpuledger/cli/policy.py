@@ -25,6 +25,16 @@ def run(
     keep: Annotated[
         int, typer.Option("--keep", min=0, metavar="HOURS", help="How long every decision can be looked up.")
     ] = 24,
+    silence: Annotated[
+        int,
+        typer.Option(
+            "--silence",
+            min=5,
+            max=86_400,
+            metavar="SECONDS",
+            help="How long a leader may say nothing before it is taken for paused; more than its longest cycle.",
+        ),
+    ] = 60,
     once: Annotated[bool, typer.Option("--once", help="One cycle for each cluster, then end.")] = False,
 ) -> None:
     """Lead clusters: run the policy by interval and by event, record and publish; one process leads, others stand by.
@@ -49,7 +59,7 @@ def run(
             engine,
             clock,
             config.calendar,
-            Terms(clusters=tuple(cluster or ()), every_s=every, kept_s=keep * 3600),
+            Terms(clusters=tuple(cluster or ()), every_s=every, kept_s=keep * 3600, silence_s=silence),
             publish=lambda: relay(engine, open_broker(config), clock),
             notify=note,
         )

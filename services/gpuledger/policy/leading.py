@@ -5,6 +5,7 @@ connection has lost the locks, and can write nothing any more: a paused process 
 the database ends a session that says nothing (docs/decisions/0035).
 """
 
+import math
 import os
 import socket
 import threading
@@ -18,10 +19,10 @@ import sqlalchemy as sa
 from gpuledger.database.engine import Writer, detached, reading_on
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
-from gpuledger.kernel.errors import Conflict, Fenced, GpuledgerError, Refused, Unavailable
+from gpuledger.kernel.errors import Collided, Conflict, Fenced, GpuledgerError, Refused, Unavailable
 from gpuledger.ledger import cycles, policy_status, queries
 from gpuledger.ledger.cycle_decisions import KEPT_S
-from gpuledger.policy.service import Issuing
+from gpuledger.policy.service import Issued, Issuing
 
 POLL_S = 0.5
 """How often a leader looks for what wakes it, and a standby for a cluster without a leader."""
@@ -33,7 +34,8 @@ REST = 4
 """An event waits for so many times the duration of the cycle before: cycles by event take a fifth of a core at most."""
 
 SILENCE_S = 60
-"""A session that says nothing for so long is ended by the database: that of a process that is paused, or gone."""
+"""A session that says nothing for so long is ended by the database: that of a process that is paused, or gone, or that
+computes a cycle for longer. For such a cycle the next session gets twice what it took."""
 
 BACKOFF_S = (1, 2, 5, 10, 20, 30)
 """How long to wait for a database that is away, attempt by attempt."""
@@ -101,6 +103,7 @@ class Leading:
         self._terms, self._publish, self._notify = terms, publish, notify
         self._led: dict[str, _Led] = {}
         self._said: set[str] = set()
+        self._silence_s = terms.silence_s
         self._news = threading.Event()
 
     def once(self) -> list[str]:
@@ -130,7 +133,7 @@ class Leading:
     def _lead_once(self, connection: sa.Connection, issuing: Issuing, cluster: str) -> str:
         if not self._take(connection, cluster):
             raise Conflict(f"another process leads {cluster!r}", hint="gpuledger policy status says which")
-        cycle: str = issuing.issue(cluster, self._now_s()).published["cycle"]
+        cycle: str = self._issue(issuing, cluster, self._now_s()).published["cycle"]
         return cycle
 
     def run(self) -> None:
@@ -218,7 +221,7 @@ class Leading:
         at_s, began = self._now_s(), time.monotonic()
         led.due_s = self._next_s(at_s)
         try:
-            issued = issuing.issue(cluster, at_s)
+            issued = self._issue(issuing, cluster, at_s)
         except Refused as error:
             complaint = error.message.replace(iso(instant(at_s)), "")  # the same at each interval
             if complaint != led.complaint:
@@ -230,6 +233,22 @@ class Leading:
         ended = time.monotonic()
         led.rested = ended + max(GAP_S, REST * (ended - began))
         self._news.set()
+
+    def _issue(self, issuing: Issuing, cluster: str, at_s: int) -> Issued:
+        """Issue a cycle; where it took longer than the session may be silent, say so and grant the next one more."""
+        began, allowed_s = time.monotonic(), self._silence_s
+        try:
+            return issuing.issue(cluster, at_s)
+        except Unavailable as error:
+            took_s = math.ceil(time.monotonic() - began)
+            if isinstance(error, Collided) or took_s <= allowed_s:
+                raise
+            self._silence_s = 2 * took_s
+            raise Unavailable(
+                f"the cycle of {cluster} took {took_s} s, and the database ended its session after {allowed_s} s"
+                f" without a word; the next session may be silent for {self._silence_s} s",
+                hint=f"gpuledger policy run --silence {self._silence_s}",
+            ) from error
 
     def _publishing(self) -> None:
         """Publish after each cycle; a broker that is away keeps nobody from deciding."""
@@ -254,8 +273,8 @@ class Leading:
             where = f"{policy_status.APPLICATION} {socket.gethostname()[:30]} {os.getpid()}"
             for name, value in (
                 ("application_name", where),
-                ("idle_session_timeout", f"{self._terms.silence_s}s"),
-                ("idle_in_transaction_session_timeout", f"{self._terms.silence_s}s"),
+                ("idle_session_timeout", f"{self._silence_s}s"),
+                ("idle_in_transaction_session_timeout", f"{self._silence_s}s"),
                 # A machine that is gone says nothing, not even goodbye.
                 ("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "5"), ("tcp_keepalives_count", "3"),
             ):  # fmt: skip

@@ -114,9 +114,7 @@ def test_examples_have_the_keys_of_real_answers(api: TestClient) -> None:
         if path.startswith("/v1/"):
             example = methods["get"]["responses"]["200"]["content"]["application/json"]["example"]
             answer = api.get(asked.get(path, path)).json()
-            if (
-                path == "/v1/directives/current"
-            ):  # nothing is ordered here; orders have a test of their own
+            if path == "/v1/directives/current":  # nothing is ordered here; orders have a test of their own
                 example = {**example, "starts": [], "preemptions": [], "protected": []}
             assert _keys(example) <= _keys(answer), path
 

@@ -19,16 +19,37 @@ from gpuledger.kernel.clock import FixedClock, instant
 from gpuledger.kernel.errors import Conflict, Fenced, Refused, Unavailable
 from gpuledger.ledger import cycles, policy_status
 from gpuledger.policy.leading import Leading, Terms
+from gpuledger.policy.service import Issued, Issuing
 
 LEADER = """
+import os
+import signal
 import sys
 from gpuledger.database.engine import make_engine
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import SystemClock
 from gpuledger.policy.leading import Leading, Terms
-terms = Terms(clusters=("c",), every_s=3600, silence_s=int(sys.argv[2]))
-say = lambda text: print(text, flush=True)
-Leading(make_engine(sys.argv[1]), SystemClock(), Calendar(), terms, notify=say).run()
+from gpuledger.ledger import cycles
+
+url, silence, where = sys.argv[1:]
+terms = Terms(clusters=("c",), every_s=3600, silence_s=int(silence))
+look, asleep = cycles.is_woken, []
+
+def sleep(here):
+    if here == where and not asleep:
+        asleep.append(here)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+def say(text):
+    print(text, flush=True)
+    sleep("at rest")
+
+def looks(*asked):
+    sleep("amid a snapshot")
+    return look(*asked)
+
+cycles.is_woken = looks
+Leading(make_engine(url), SystemClock(), Calendar(), terms, notify=say).run()
 """
 
 
@@ -185,32 +206,66 @@ def test_who_has_lost_the_lock_writes_nothing(world: World) -> None:
     assert instants(world) == [NOON]
 
 
-def start(world: World, silence_s: int, said: Path) -> "subprocess.Popen[bytes]":
-    """Start a leader that writes to a file what it says."""
+class Slow(Issuing):
+    """Computes for a second and a half, and says nothing to the database meanwhile."""
+
+    def issue(self, cluster: str, at_s: int) -> Issued:
+        time.sleep(1.5)
+        return super().issue(cluster, at_s)
+
+
+class SlowLeading(Leading):
+    def _issuing(self, connection: sa.Connection) -> Issuing:
+        return Slow(connection, self._clock, self._calendar)
+
+
+def test_a_cycle_that_takes_longer_than_its_session_may_be_silent_is_named_and_the_next_session_lasts(
+    world: World,
+) -> None:
+    terms = Terms(clusters=("c",), silence_s=1)
+    process = SlowLeading(world.engine, FixedClock(instant(NOON)), Calendar(), terms)
+    with process._session() as connection, pytest.raises(Unavailable, match="cycle of c took 2 s") as raised:
+        process.turn(connection)
+    assert "after 1 s without a word; the next session may be silent for 4 s" in raised.value.message
+    assert raised.value.hint == "gpuledger policy run --silence 4"
+    assert instants(world) == []
+    process._led.clear()
+    with process._session() as connection:
+        process.turn(connection)
+    assert instants(world) == [NOON]
+
+
+def start(world: World, said: Path, silence_s: int = 60, where: str = "") -> "subprocess.Popen[bytes]":
+    """Start a leader that writes to a file what it says, and stops itself where it is told to."""
     url = world.engine.url.render_as_string(hide_password=False)
     with said.open("wb") as out:
         return subprocess.Popen(
-            [sys.executable, "-c", LEADER, url, str(silence_s)], stdout=out, stderr=subprocess.STDOUT
+            [sys.executable, "-c", LEADER, url, str(silence_s), where], stdout=out, stderr=subprocess.STDOUT
         )
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "paused"])
-def test_a_leader_that_is_killed_or_paused_is_succeeded(
-    world: World, tmp_path: Path, number: signal.Signals
-) -> None:
+def leads(world: World, process: "subprocess.Popen[bytes]") -> bool:
+    return (leader_of(world) or "").endswith(f" {process.pid}")
+
+
+@pytest.mark.parametrize(
+    "where", ["", "at rest", "amid a snapshot"], ids=["killed", "at rest", "amid a snapshot"]
+)
+def test_a_leader_that_is_killed_or_paused_is_succeeded(world: World, tmp_path: Path, where: str) -> None:
     said = tmp_path / "first"
-    first = start(world, 2, said)
+    first = start(world, said, 2, where)
     second: subprocess.Popen[bytes] | None = None
     try:
-        wait_for(lambda: leader_of(world) is not None)
-        before = leader_of(world)
-        second = start(world, 60, tmp_path / "second")
-        os.kill(first.pid, number)
-        wait_for(lambda: leader_of(world) not in (before, None))
-        if number is signal.SIGSTOP:
+        wait_for(lambda: "leads c" in said.read_text())
+        second = start(world, tmp_path / "second")
+        if not where:
+            first.kill()
+        wait_for(lambda: second is not None and leads(world, second))
+        if where:
             os.kill(first.pid, signal.SIGCONT)  # it wakes up, finds its session gone, and stands by
             wait_for(lambda: "leads nothing any more" in said.read_text())
-            assert leader_of(world) not in (before, None)
+            wait_for(lambda: "stands by for c" in said.read_text())
+            assert leads(world, second)
     finally:
         for process in (first, second):
             if process is not None:
