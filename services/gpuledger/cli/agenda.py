@@ -20,7 +20,6 @@ def calendar(
     from gpuledger.database.opening import open_database
     from gpuledger.ledger import queries
     from gpuledger.policy.upcoming import upcoming
-    from gpuledger.policy.words import moment
 
     config = settings.load()
     with open_database(config) as engine, reading(engine) as reader:
@@ -30,6 +29,5 @@ def calendar(
     if as_json:
         print_json(found.as_json())
         return
-    print(f"{found.cluster}, as of {moment(found.at_s)}")
-    for entry in found.entries:
-        print(f"{moment(entry.at_s)}  {entry.kind.value:<15}  {entry.certainty.value:<8}  {entry.text}")
+    for line in found.lines():
+        print(line)

@@ -276,6 +276,7 @@ class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         input_digest: SHA-256 of the canonical input.
         decisions_digest: SHA-256 of all decisions, in their order, as JSON.
         waiting: How many decisions are to wait.
+        every_s: The interval at which its leader runs cycles; absent where it was run by hand.
         part: On a stream, which part of the cycle this is, from 1; a cycle that fits into one message has no parts.
         parts: On a stream, in how many parts the cycle is told.
         record: Allocations, reservations, and decisions to start or to preempt, under the keys of ``gpuledger cycle
@@ -290,6 +291,7 @@ class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     input_digest: Composed
     decisions_digest: Composed | None = None
     waiting: Count = 0
+    every_s: Positive | None = None
     part: Positive | None = None
     parts: Positive | None = None
     record: dict[Composed, Any]

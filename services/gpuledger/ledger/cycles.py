@@ -36,11 +36,19 @@ class Recorded(NamedTuple):
 
 
 class Named(NamedTuple):
-    """Where a cycle stands: its row in the cluster's book, the instant that it decided for, its id."""
+    """Where a cycle stands.
+
+    Args:
+        seq: Its row in the cluster's book.
+        at_s: The instant that it decided for.
+        cycle: Its id.
+        every_s: The interval of the leader that ran it; None where none did.
+    """
 
     seq: int
     at_s: int
     cycle: str
+    every_s: int | None
 
 
 def latest(
@@ -69,7 +77,8 @@ def latest(
 def named(connection: Reader | Writer, cluster: str, at_s: int | None = None) -> Named | None:
     """Return where the newest cycle up to an instant stands, without reading what it decided."""
     row = driver(connection).execute(
-        "SELECT j.seq, extract(epoch FROM j.effective_at)::bigint, j.body->>'cycle' FROM ledger.journal AS j"
+        "SELECT j.seq, extract(epoch FROM j.effective_at)::bigint, j.body->>'cycle',"
+        " (j.body->>'every_s')::bigint FROM ledger.journal AS j"
         " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'allocation.issued'"
         " AND (%(at)s::bigint IS NULL OR j.effective_at <= to_timestamp(%(at)s::bigint))"
         f" ORDER BY {'j.seq DESC' if at_s is None else 'j.effective_at DESC, j.seq DESC'} LIMIT 1",

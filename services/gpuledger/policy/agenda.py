@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from gpuledger.policy.quotes import CYCLE_S, Certainty, latest_start_s
+from gpuledger.policy.cadence import NO_CYCLE, Cadence
+from gpuledger.policy.quotes import Certainty
 from gpuledger.policy.state import ClusterState, PolicyConfig, ReservationKind, RunningRun
 from gpuledger.policy.words import gpus, hosts_text, moment
 from gpuledger.policy.yard import place_runs
@@ -76,16 +77,31 @@ class Agenda:
         cluster: The cluster.
         at_s: As of when.
         entries: In order of time.
+        cadence: Which cycle left the reservations, and how often cycles come.
     """
 
     cluster: str
     at_s: int
     entries: tuple[Entry, ...] = field(default_factory=tuple)
+    cadence: Cadence = NO_CYCLE
 
     def as_json(self) -> dict[str, Any]:
         """Return the agenda under its published keys."""
         entries = [entry.as_json() for entry in self.entries]
-        return {"cluster": self.cluster, "at": moment(self.at_s), "entries": entries}
+        return {
+            "cluster": self.cluster,
+            "at": moment(self.at_s),
+            "every_s": self.cadence.every_s,
+            "entries": entries,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the agenda as text, line by line."""
+        yield f"{self.cluster}, as of {moment(self.at_s)}"
+        if any(entry.kind in (Kind.RESERVATION, Kind.DRAIN) for entry in self.entries):
+            yield from self.cadence.doubts(self.at_s)
+        for entry in self.entries:
+            yield f"{moment(entry.at_s)}  {entry.kind.value:<15}  {entry.certainty.value:<8}  {entry.text}"
 
 
 def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -102,7 +118,7 @@ def of_hosts(
     config: PolicyConfig,
     *,
     limits_s: Mapping[str, int] | None = None,
-    cycle_s: int = CYCLE_S,
+    cadence: Cadence = NO_CYCLE,
 ) -> Iterator[Entry]:
     """Yield what comes on the hosts: ends of protection, declared limits, reservations, drains.
 
@@ -110,12 +126,12 @@ def of_hosts(
         state: The cluster, with the reservations that the cycle before left.
         config: The knobs.
         limits_s: Workload -> declared limit of each of its runs, where one was declared.
-        cycle_s: How often cycles come.
+        cadence: Which cycle left the reservations, and how often cycles come.
     """
     for run in state.running:
         yield from _of_run(run, state.at_s, limits_s or {})
     for kept in state.reservations:
-        by_s = latest_start_s(kept, state.at_s, config, cycle_s=cycle_s)
+        by_s = cadence.latest_start_s(kept, state.at_s, config)
         size = gpus(sum(kept.placement.values()))
         where = f" on {hosts_text(kept.placement)}" if state.hosts else ""
         told = (
@@ -132,7 +148,7 @@ def of_hosts(
             workload=kept.workload,
             gpus_milli=sum(kept.placement.values()),
         )
-    yield from _drains(state, config, cycle_s)
+    yield from _drains(state, config, cadence)
 
 
 def _of_run(run: RunningRun, at_s: int, limits_s: Mapping[str, int]) -> Iterator[Entry]:
@@ -162,18 +178,19 @@ def _of_run(run: RunningRun, at_s: int, limits_s: Mapping[str, int]) -> Iterator
         )
 
 
-def _drains(state: ClusterState, config: PolicyConfig, cycle_s: int) -> Iterator[Entry]:
+def _drains(state: ClusterState, config: PolicyConfig, cadence: Cadence) -> Iterator[Entry]:
     """Yield when each draining host is empty: when the last run there is past its protection, and was told to leave."""
     draining = [host for host in state.hosts if host.draining]
     if not draining:
         return
     guessed = {run.id for run in state.running if not run.placement}
+    since_s = cadence.since_s(state.at_s)
     places = place_runs(state.running, state.hosts)
     runs = {run.id: run for run in state.running}
     for host in draining:
         there = [run for run, placement in places.items() if host.host in placement]
-        at_s = max((_free_s(runs[run], state.at_s) for run in there), default=None)
-        by_s = state.at_s if at_s is None else at_s + cycle_s + config.grace_s
+        at_s = max((max(runs[run].safe_until_s(0), since_s) for run in there), default=None)
+        by_s = state.at_s if at_s is None else at_s + cadence.cycle_s + config.grace_s
         certainty = Certainty.ESTIMATE if guessed & set(there) else Certainty.BOUND
         last = (
             "nothing runs there any more"
@@ -189,10 +206,6 @@ def _drains(state: ClusterState, config: PolicyConfig, cycle_s: int) -> Iterator
             host=host.host,
             gpus_milli=host.gpus_milli,
         )
-
-
-def _free_s(run: RunningRun, at_s: int) -> int:
-    return at_s if run.klass == "unallocated" else max(run.protected_until_s, at_s)
 
 
 def _count(runs: int) -> str:

@@ -158,7 +158,8 @@ class Leading:
 
     def turn(self, connection: sa.Connection) -> None:
         """Take what has no leader, and run the cycles that are due."""
-        issuing, wanted = self._issuing(connection), self._wanted(connection)
+        issuing = self._issuing(connection, every_s=self._terms.every_s)
+        wanted = self._wanted(connection)
         if not wanted:
             self._say_once("", "there is no cluster yet: waits for the first")
         for cluster in wanted:
@@ -264,8 +265,15 @@ class Leading:
                     self._notify(f"not published yet: {error.message}")
                 complaint = error.message
 
-    def _issuing(self, connection: sa.Connection) -> Issuing:
-        return Issuing(connection, self._clock, self._calendar, kept_s=self._terms.kept_s, guard=_still_leads)
+    def _issuing(self, connection: sa.Connection, *, every_s: int | None = None) -> Issuing:
+        return Issuing(
+            connection,
+            self._clock,
+            self._calendar,
+            kept_s=self._terms.kept_s,
+            every_s=every_s,
+            guard=_still_leads,
+        )
 
     @contextmanager
     def _session(self) -> Iterator[sa.Connection]:

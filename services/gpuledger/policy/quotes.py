@@ -18,16 +18,14 @@ from enum import StrEnum
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import Refused
+from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.cycle import Action, Decision, Shared, run_cycle
 from gpuledger.policy.forecast import forecast, shares_of
 from gpuledger.policy.placement import Placement
-from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, Reservation, ReservationKind
+from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, Reservation
 
 QUOTED = "~quoted"
 """How the workload is named that nobody has submitted."""
-
-CYCLE_S = 60
-"""How often cycles are taken to come, unless told otherwise."""
 
 
 class Certainty(StrEnum):
@@ -96,7 +94,7 @@ def quote(
     config: PolicyConfig,
     request: Request,
     *,
-    cycle_s: int = CYCLE_S,
+    cadence: Cadence = NO_CYCLE,
     limits_s: Mapping[str, int] | None = None,
 ) -> Quote:
     """Return when a workload would start that is submitted now.
@@ -105,7 +103,7 @@ def quote(
         state: The cluster now.
         config: The knobs.
         request: The workload.
-        cycle_s: How often cycles come.
+        cadence: How often cycles come.
         limits_s: Workload -> declared limit of each of its runs, where one was declared.
     """
     asked = PendingWorkload(
@@ -133,11 +131,11 @@ def quote(
         kept=kept,
     )
     if decision.action is Action.START:
-        return replace(found, starts_by_s=state.at_s + cycle_s, certainty=Certainty.BOUND)
+        return replace(found, starts_by_s=state.at_s + cadence.cycle_s, certainty=Certainty.BOUND)
     if kept is not None:
         return replace(
             found,
-            starts_by_s=latest_start_s(kept, state.at_s, config, cycle_s=cycle_s),
+            starts_by_s=cadence.latest_start_if_submitted_s(kept, state.at_s, config),
             certainty=Certainty.BOUND,
         )
     if "position" not in decision.numbers:
@@ -147,18 +145,6 @@ def quote(
         seen = iso(instant(ahead.seen_until_s))
         return replace(found, reason=f"{found.reason} Looking ahead until {seen}, it does not start.")
     return replace(found, starts_by_s=ahead.starts_at_s, certainty=Certainty.ESTIMATE)
-
-
-def latest_start_s(kept: Reservation, at_s: int, config: PolicyConfig, *, cycle_s: int = CYCLE_S) -> int:
-    """Return by when the workload of a reservation has started.
-
-    A cycle comes within ``cycle_s`` of the instant of a bound reservation and tells those in the way to leave; after
-    the grace they are gone, and the next cycle lets it start. Under a promise they have been told already.
-    """
-    if kept.kind is ReservationKind.PROMISE:
-        # A promise is made by a cycle, of which the date may be the instant itself or the grace after it.
-        return max(kept.at_s, at_s + config.grace_s) + cycle_s
-    return max(kept.at_s, at_s) + cycle_s + config.grace_s + cycle_s
 
 
 def _as_said(decision: Decision | Shared) -> str:

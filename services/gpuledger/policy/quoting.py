@@ -8,10 +8,11 @@ from gpuledger.database.engine import Reader
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import queries
 from gpuledger.ledger import story as rows
+from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.funding import Funding, Work, funding
 from gpuledger.policy.quotes import Certainty, Quote, Request, quote
-from gpuledger.policy.reading import model_of, read_state
+from gpuledger.policy.reading import model_of, read_cadence, read_state
 from gpuledger.policy.words import duration, gpus, hours, moment
 
 
@@ -26,6 +27,7 @@ class Quoted:
         runtime_s: How long it would run in all; None where nobody said.
         quote: When it would start.
         funding: Whether it can be paid for.
+        cadence: Which cycle is in force, and how often they come.
     """
 
     cluster: str
@@ -34,6 +36,7 @@ class Quoted:
     runtime_s: int | None
     quote: Quote
     funding: Funding
+    cadence: Cadence = NO_CYCLE
 
     @property
     def is_allocated(self) -> bool:
@@ -53,6 +56,7 @@ class Quoted:
             "at": moment(self.quote.at_s),
             "starts_by": None if starts_by_s is None else moment(starts_by_s),
             "certainty": self.quote.certainty and self.quote.certainty.value,
+            "every_s": self.cadence.every_s,
             "place": self.quote.position,
             "reason": self.quote.reason,
             "hosts": dict(sorted(self.quote.placement.items())),
@@ -68,6 +72,7 @@ class Quoted:
             yield "Starts: nobody can say when."
         elif self.quote.certainty is Certainty.BOUND:
             yield f"Starts by {moment(self.quote.starts_by_s)} (bound), when submitted before the next cycle."
+            yield from self.cadence.doubts(self.quote.at_s)
         else:
             yield f"Starts at {moment(self.quote.starts_by_s)} or so (estimate), if nobody else submits."
         yield self.quote.reason
@@ -110,7 +115,9 @@ def ask_quote(
     config = read_config(reader, cluster, at_s)
     state = read_state(reader, cluster, at_s, config)
     request = replace(request, gpu_model=model_of(state.hosts)(request.gpu_model))
-    found = quote(state, config, request, limits_s=rows.declared_limits(reader, cluster, at_s))
+    cadence = read_cadence(reader, cluster, at_s)
+    limits_s = rows.declared_limits(reader, cluster, at_s)
+    found = quote(state, config, request, cadence=cadence, limits_s=limits_s)
     protected_s = min(request.minimum_runtime_s, config.protection_cap_s)
     starts_s = at_s if found.starts_by_s is None else found.starts_by_s
     work = Work(request.account, request.gpus_milli, request.gpu_model, starts_s, protected_s, runtime_s)
@@ -120,6 +127,7 @@ def ask_quote(
         protected_s=protected_s,
         runtime_s=runtime_s,
         quote=found,
+        cadence=cadence,
         funding=funding(reader, cluster, work, at_s, calendar),
     )
 

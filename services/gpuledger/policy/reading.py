@@ -12,6 +12,7 @@ from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger import cycles, queries, state
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.ledger.periods import members
+from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.history import NOTHING, Past, read_past
 from gpuledger.policy.placement import HostState, Room, split
 from gpuledger.policy.published import credits_of, reservations_of
@@ -97,6 +98,12 @@ def read_running(
     sizes = {host.host: host.gpus * GPU_MILLI for host in state.hosts(reader, cluster, at_s)}
     found = state.running(reader, cluster, at_s, only=only)
     return tuple(_running(run, config, sizes) for run in found)
+
+
+def read_cadence(reader: Reader, cluster: str, at_s: int) -> Cadence:
+    """Return which cycle is in force at an instant, and how often they come."""
+    newest = cycles.named(reader, cluster, at_s)
+    return NO_CYCLE if newest is None else Cadence(newest.at_s, newest.every_s)
 
 
 def _credits(before: cycles.Recorded | None, at_s: int, config: PolicyConfig) -> dict[str, int]:

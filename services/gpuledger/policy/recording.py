@@ -47,9 +47,23 @@ class Decided:
 
     @classmethod
     def of(
-        cls, state: ClusterState, config: PolicyConfig, sequences: Mapping[str, int], cycle: Cycle
+        cls,
+        state: ClusterState,
+        config: PolicyConfig,
+        sequences: Mapping[str, int],
+        cycle: Cycle,
+        *,
+        every_s: int | None = None,
     ) -> "Decided":
-        """Name a computed cycle by its input: equal inputs have equal names, on any machine."""
+        """Name a computed cycle by its input: equal inputs have equal names, on any machine.
+
+        Args:
+            state: What it was told.
+            config: The knobs.
+            sequences: Book -> sequence that the state was read under.
+            cycle: The cycle.
+            every_s: The interval of cycles, where a leader runs it.
+        """
         digest = _digest((state, config, sequences))
         cycle_id = f"{state.cluster}@{instant(state.at_s):%Y-%m-%dT%H:%M:%SZ}#{digest[:12]}"
         published: dict[str, Any] = dict(as_json(cycle, cycle_id=cycle_id))
@@ -63,6 +77,7 @@ class Decided:
             input_digest=digest,
             decisions_digest=_digest(published["decisions"]),
             waiting=len(published["decisions"]) - len(orders),
+            every_s=every_s,
             record={**published, "decisions": orders},
         )
         told = notices(state, config, cycle)

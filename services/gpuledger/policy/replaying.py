@@ -67,7 +67,7 @@ def recompute(reader: Reader, recorded: cycles.Recorded) -> Decided:
     issued = recorded.issued
     config = PolicyConfig(**issued.config)  # type: ignore[arg-type]  # journalled from one
     state = read_state(reader, issued.cluster, recorded.at_s, config, vector=issued.sequences)
-    return Decided.of(state, config, issued.sequences, run_cycle(state, config))
+    return Decided.of(state, config, issued.sequences, run_cycle(state, config), every_s=issued.every_s)
 
 
 def replay(reader: Reader, cycle: str) -> Replayed:

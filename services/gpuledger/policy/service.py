@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from gpuledger.database.engine import Writer, detached, reading_on
+from gpuledger.database.engine import Reader, Writer, detached, reading_on
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, seconds
 from gpuledger.kernel.collecting import without_collecting
@@ -68,6 +68,7 @@ class Issuing:
         clock: Stamps what is written.
         calendar: Cuts days until the organisation has set its zone.
         kept_s: How long decisions are kept.
+        every_s: The interval of cycles, of who runs them at one.
         guard: Called in every transaction that writes; raises when it must not.
     """
 
@@ -78,10 +79,11 @@ class Issuing:
         calendar: Calendar,
         *,
         kept_s: int = KEPT_S,
+        every_s: int | None = None,
         guard: Callable[[Writer, str], None] = lambda _, __: None,
     ) -> None:
         self._connection, self._clock, self._calendar = connection, clock, calendar
-        self._kept_s, self._guard = kept_s, guard
+        self._kept_s, self._every_s, self._guard = kept_s, every_s, guard
 
     def issue(self, cluster: str, at_s: int) -> Issued:
         """Land, read, decide and record; see ``issue_cycle``."""
@@ -92,7 +94,7 @@ class Issuing:
         began = time.monotonic()
         if abs(seconds(self._clock.now()) - at_s) < SLICE_S:  # a cycle of another time moves nobody now
             booked(self._connection, cluster, partial(self._land, cluster), standstill_s=STANDSTILL_S)
-        decided = _decide(self._connection, cluster, at_s)
+        decided = _decide(self._connection, cluster, at_s, self._every_s)
         keep = partial(self._keep, decided, began)
         if booked(self._connection, cluster, keep, standstill_s=STANDSTILL_S):
             return Issued(decided.published, decided.issued.sequences)
@@ -116,10 +118,19 @@ class Issuing:
         return before is None
 
 
-def _decide(connection: sa.Connection, cluster: str, at_s: int) -> Decided:
+def _decide(connection: sa.Connection, cluster: str, at_s: int, every_s: int | None = None) -> Decided:
     """Read configuration, state and sequences in one snapshot, and decide."""
     with reading_on(connection) as reader:
         config = read_config(reader, cluster, at_s)
         state = read_state(reader, cluster, at_s, config)
         sequences = queries.sequences(reader)
-    return Decided.of(state, config, sequences, run_cycle(state, config))
+        every_s = every_s or _led_every_s(reader, cluster, at_s)
+    return Decided.of(state, config, sequences, run_cycle(state, config), every_s=every_s)
+
+
+def _led_every_s(reader: Reader, cluster: str, at_s: int) -> int | None:
+    """Return the interval of a leader whose next cycle is still to come: one by hand in between changes none."""
+    newest = cycles.named(reader, cluster, at_s)
+    if newest is None or newest.every_s is None or at_s - newest.at_s > newest.every_s:
+        return None
+    return newest.every_s

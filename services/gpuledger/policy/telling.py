@@ -58,6 +58,7 @@ def _decision(decided: Decided) -> Iterator[str]:
     yield f"Cycle of {moment(decided.at_s)}: {decided.action}. {decided.reason}"
     if decided.starts_by_s is not None and decided.certainty is not None:
         yield f"Starts by {moment(decided.starts_by_s)} ({decided.certainty.value}: GPUs are kept for it)."
+        yield from decided.doubts
     if not decided.chain:
         return
     yield "From the root to its account, (used + open holds) / (entitled + cap ahead), lowest served first:"

@@ -9,7 +9,7 @@ from gpuledger.ledger import story as rows
 from gpuledger.policy.agenda import Agenda, Entry, Kind, in_order, of_hosts
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.quotes import Certainty
-from gpuledger.policy.reading import read_state
+from gpuledger.policy.reading import read_cadence, read_state
 from gpuledger.policy.words import gpus, hours
 
 PERIODS_AHEAD = 2
@@ -32,12 +32,13 @@ def upcoming(reader: Reader, cluster: str, *, at_s: int, calendar: Calendar) -> 
     queries.require_cluster(reader, cluster)
     config = read_config(reader, cluster, at_s)
     state = read_state(reader, cluster, at_s, config)
+    cadence = read_cadence(reader, cluster, at_s)
     limits_s = rows.declared_limits(reader, cluster, at_s)
     entries = [
-        *of_hosts(state, config, limits_s=limits_s),
+        *of_hosts(state, config, limits_s=limits_s, cadence=cadence),
         *_of_budgets(reader, cluster, at_s, calendar),
     ]
-    return Agenda(cluster, at_s, in_order(entries))
+    return Agenda(cluster, at_s, in_order(entries), cadence)
 
 
 def _of_budgets(reader: Reader, cluster: str, at_s: int, calendar: Calendar) -> Iterator[Entry]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuledger.kernel.accounts import lineage, parent
+from gpuledger.policy.cadence import Cadence
 from gpuledger.policy.published import reservations_of
-from gpuledger.policy.quotes import CYCLE_S, Certainty, latest_start_s
+from gpuledger.policy.quotes import Certainty
 from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.words import moment
 
@@ -56,6 +57,8 @@ class Decided:
         chain: From the root down to the account.
         starts_by_s: By when it starts, as far as GPUs are promised or reserved to it; None without a date.
         certainty: ``bound`` where there is a date.
+        every_s: How often cycles come, as the leader that ran it recorded; None where none did.
+        doubts: What has to be said beside the date.
     """
 
     cycle: str
@@ -66,6 +69,8 @@ class Decided:
     chain: tuple[Level, ...] = ()
     starts_by_s: int | None = None
     certainty: Certainty | None = None
+    every_s: int | None = None
+    doubts: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the decision under its published keys."""
@@ -79,6 +84,7 @@ class Decided:
             "chain": [level.as_json() for level in self.chain],
             "starts_by": None if self.starts_by_s is None else moment(self.starts_by_s),
             "certainty": self.certainty and self.certainty.value,
+            "every_s": self.every_s,
         }
 
 
@@ -107,12 +113,16 @@ def chain_of(account: str, allocations: Sequence[Mapping[str, Any]]) -> tuple[Le
 
 
 def date_of(
-    workload: str, reservations: Sequence[Mapping[str, Any]], decided_s: int, config: PolicyConfig
+    workload: str,
+    reservations: Sequence[Mapping[str, Any]],
+    cadence: Cadence,
+    at_s: int,
+    config: PolicyConfig,
 ) -> int | None:
     """Return by when a workload starts for which a recorded cycle keeps GPUs; None when it keeps none."""
     own = [kept for kept in reservations if kept["workload"] == workload]
     kept = next(iter(reservations_of({"reservations": own})), None)
-    return None if kept is None else latest_start_s(kept, decided_s, config, cycle_s=CYCLE_S)
+    return None if kept is None else cadence.latest_start_s(kept, at_s, config)
 
 
 def _asks(allocation: Mapping[str, Any]) -> bool:

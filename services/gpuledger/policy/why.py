@@ -20,7 +20,7 @@ from gpuledger.policy.counterfactual import Counterfactual, Obstacle, counterfac
 from gpuledger.policy.forecast import forecast
 from gpuledger.policy.forgetting import Burst, Stretch, bursts, forgotten_by_s
 from gpuledger.policy.quotes import Certainty
-from gpuledger.policy.reading import read_state
+from gpuledger.policy.reading import read_cadence, read_state
 from gpuledger.policy.recorded import decision_of
 from gpuledger.policy.state import ClusterState, PolicyConfig
 from gpuledger.policy.story import State, Story, Told, preempted_runs, tell
@@ -200,7 +200,8 @@ def _decided(reader: Reader, story: Story, config: PolicyConfig) -> Decided | No
     context = rows.context(reader, story.cluster, story.at_s)
     allocations = context.allocations if context else []
     reservations = context.reservations if context else []
-    date = date_of(story.workload, reservations, recorded.at_s, config)
+    cadence = read_cadence(reader, story.cluster, story.at_s)
+    date = date_of(story.workload, reservations, cadence, story.at_s, config)
     return Decided(
         cycle=recorded.cycle,
         at_s=recorded.at_s,
@@ -210,6 +211,8 @@ def _decided(reader: Reader, story: Story, config: PolicyConfig) -> Decided | No
         chain=chain_of(story.account, allocations),
         starts_by_s=date,
         certainty=None if date is None else Certainty.BOUND,
+        every_s=cadence.every_s,
+        doubts=() if date is None else cadence.doubts(story.at_s),
     )
 
 

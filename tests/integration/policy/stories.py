@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from gpuledger.database.engine import make_engine, reading, writing
+from gpuledger.database.engine import detached, make_engine, reading, writing
 from gpuledger.events import host, workload
 from gpuledger.events.budget import ShareSet
 from gpuledger.events.envelope import Event, make
@@ -21,7 +21,7 @@ from gpuledger.ingest.intake import Intake
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock, instant
 from gpuledger.ledger import admission
-from gpuledger.policy.service import issue_cycle
+from gpuledger.policy.service import Issuing, issue_cycle
 from gpuledger.policy.why import Why, why
 
 HOUR = 3600
@@ -67,6 +67,11 @@ class World:
 
     def cycle(self, at_s: int = NOON) -> dict[str, Any]:
         return issue_cycle(self.engine, "c", at_s=at_s, clock=self.clock, calendar=Calendar())
+
+    def led_cycle(self, at_s: int, every_s: int) -> dict[str, Any]:
+        """Run a cycle as a leader does, which records its interval."""
+        with detached(self.engine) as connection:
+            return Issuing(connection, self.clock, Calendar(), every_s=every_s).issue("c", at_s).published
 
     def why(self, name: str, at_s: int = NOON, *, cluster: str | None = None, what_if: bool = False) -> Why:
         with reading(self.engine) as reader:

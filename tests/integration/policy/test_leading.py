@@ -89,6 +89,18 @@ def test_the_interval_asks_and_what_was_missed_is_not_made_up(world: World) -> N
             clock.at += timedelta(seconds=step_s)
             process.turn(connection)
     assert [at_s - NOON for at_s in instants(world)] == [7, 60, 3661]
+    with reading(world.engine) as reader:
+        newest = cycles.named(reader, "c", NOON + 3661)
+    assert newest is not None
+    assert newest.every_s == 60  # whoever tells a date counts with it
+
+
+def test_who_runs_once_has_no_interval(world: World) -> None:
+    leading(world, FixedClock(instant(NOON))).once()
+    with reading(world.engine) as reader:
+        newest = cycles.named(reader, "c", NOON)
+    assert newest is not None
+    assert newest.every_s is None
 
 
 def test_a_submission_is_answered_before_the_next_minute_and_only_once(world: World) -> None:

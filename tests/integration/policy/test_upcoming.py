@@ -11,7 +11,7 @@ from gpuledger.events.budget import Granted
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import NotFound
-from gpuledger.policy.agenda import Agenda
+from gpuledger.policy.agenda import Agenda, Kind
 from gpuledger.policy.upcoming import upcoming
 
 
@@ -60,6 +60,33 @@ def test_a_lot_that_outlives_its_period_lapses_on_no_day_of_it(world: World) -> 
         world.take(event(name, NOON - HOUR, grant))
     lapses = [one["at"] for one in agenda(world).as_json()["entries"] if one["kind"] == "budget lapses"]
     assert lapses == ["2027-01-31T00:00:00Z"]
+
+
+@pytest.mark.parametrize("every_s", [20, 300])
+def test_a_reservation_has_the_date_that_why_tells_and_keeps_it_between_cycles(
+    world: World, every_s: int
+) -> None:
+    world.led_cycle(NOON, every_s)
+    dates = set()
+    for at_s in (NOON, NOON + 1, NOON + every_s):
+        told = world.why("w-b8", at_s).decided
+        (entry,) = [one for one in agenda(world, at_s).entries if one.kind is Kind.RESERVATION]
+        assert told is not None
+        assert (told.starts_by_s, told.every_s, told.doubts) == (entry.at_s, every_s, ())
+        dates.add(entry.at_s)
+    # w-a is protected until 13:00; a cycle within the interval, a minute of grace, and the next cycle.
+    assert dates == {NOON + HOUR + every_s + 60 + every_s}
+
+
+def test_one_cycle_by_hand_changes_no_interval_and_without_a_leader_none_is_known(world: World) -> None:
+    world.cycle(NOON)
+    assert agenda(world).as_json()["every_s"] is None
+    assert any(line.startswith("No leader has recorded") for line in agenda(world).lines())
+    world.led_cycle(NOON + 60, 300)
+    world.cycle(NOON + 300)
+    assert agenda(world, NOON + 300).as_json()["every_s"] == 300
+    world.cycle(NOON + 601)  # the leader's next cycle is overdue
+    assert agenda(world, NOON + 601).as_json()["every_s"] is None
 
 
 def test_an_unknown_cluster_is_not_found(world: World) -> None:

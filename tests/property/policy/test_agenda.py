@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 from tests.conftest import FORM
-from tests.property.policy.simulation import CONFIG, CYCLE_S, random_job, random_world
+from tests.property.policy.simulation import CONFIG, INTERVALS_S, random_job, random_world
 from tests.property.policy.test_quotes import crowd, settle
 
 from gpuledger.policy.agenda import Kind, of_hosts
+from gpuledger.policy.cadence import Cadence
 from gpuledger.policy.quotes import Certainty
 
 WORLDS = {"short": 30, "full": 3_000}[FORM]
@@ -20,6 +21,7 @@ def test_a_draining_host_is_empty_by_its_date(part: int) -> None:
     for seed in range(part, WORLDS, PARTS):
         rng = random.Random(f"agenda {seed}")
         world = random_world(rng)
+        world.cycle_s = rng.choice(INTERVALS_S)
         for _ in range(rng.randint(1, 10)):
             crowd(rng, world, 0.7)
             world.tick()
@@ -28,7 +30,8 @@ def test_a_draining_host_is_empty_by_its_date(part: int) -> None:
         settle(world)
         world.submit(random_job(rng, world))
         name = world.hosts[place].host
-        (entry,) = (one for one in of_hosts(world.state(), CONFIG, cycle_s=CYCLE_S) if one.kind is Kind.DRAIN)
+        cadence = Cadence(world.at_s - world.cycle_s, world.cycle_s)
+        (entry,) = (one for one in of_hosts(world.state(), CONFIG, cadence=cadence) if one.kind is Kind.DRAIN)
         assert (entry.host, entry.certainty) == (name, Certainty.BOUND)
         while world.at_s < entry.at_s:
             crowd(rng, world, 0.5)

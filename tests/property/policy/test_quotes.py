@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 from tests.conftest import FORM
-from tests.property.policy.simulation import CONFIG, CYCLE_S, World, random_job, random_world
+from tests.property.policy.simulation import CONFIG, CYCLE_S, INTERVALS_S, World, random_job, random_world
 
+from gpuledger.policy.cadence import Cadence
 from gpuledger.policy.cycle import run_cycle
 from gpuledger.policy.forecast import forecast
 from gpuledger.policy.quotes import Certainty, Request, quote
@@ -50,6 +51,7 @@ def test_a_quote_that_is_a_bound_is_kept(part: int) -> None:
     for seed in range(part, WORLDS, PARTS):
         rng = random.Random(f"quote {seed}")
         world, busy = random_world(rng), 0.3 + 0.5 * rng.random()
+        world.cycle_s = rng.choice(INTERVALS_S)
         for _ in range(rng.randint(0, 15)):
             crowd(rng, world, busy)
             world.tick()
@@ -62,7 +64,9 @@ def test_a_quote_that_is_a_bound_is_kept(part: int) -> None:
             gpu_model=drawn.model,
             priority=drawn.priority,
         )
-        told = quote(world.state(), CONFIG, asked, cycle_s=CYCLE_S)
+        # It is asked up to an interval before the cycle that decides about it.
+        state = replace(world.state(), at_s=world.at_s - rng.randrange(world.cycle_s))
+        told = quote(state, CONFIG, asked, cadence=Cadence(world.at_s - world.cycle_s, world.cycle_s))
         kinds.add(told.certainty)
         if told.certainty is not Certainty.BOUND:
             continue

@@ -1,5 +1,6 @@
 """Why a workload waits, out of a recorded cycle."""
 
+from gpuledger.policy.cadence import Cadence
 from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.waiting import Decided, chain_of, date_of
 
@@ -61,15 +62,15 @@ def test_a_reservation_gives_a_date_that_counts_grace_and_cycles() -> None:
         "kind": "bound",
         "leaving": [],
     }
-    assert date_of("w", [kept], 60, config) == 3600 + 60 + 100 + 60
+    assert date_of("w", [kept], Cadence(60, 60), 60, config) == 3600 + 60 + 100 + 60
     promised = {
         **kept,
         "kind": "promise",
         "at": "1970-01-01T00:02:40Z",
         "leaving": [{"workload": "v", "run": "1"}],
     }
-    assert date_of("w", [promised], 60, config) == 160 + 60
-    assert date_of("v", [kept], 60, config) is None
+    assert date_of("w", [promised], Cadence(60, 60), 60, config) == 160 + 60
+    assert date_of("v", [kept], Cadence(60, 60), 60, config) is None
 
 
 def test_a_decision_is_published_with_its_place() -> None:
