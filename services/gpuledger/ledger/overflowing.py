@@ -24,27 +24,45 @@ HELD_MAX = 2**63 - 1
 
 
 def overflowing(postings: Sequence[Posting], standing: Mapping[store.Movement, int]) -> set[str]:
-    """Return the workloads without which every amount and every sum can be held: of each sum the largest first. Pure.
+    """Return workloads without which every amount and every sum can be held, and none of which could stay. Pure.
+
+    Of a sum that does not fit, the largest part goes of those that lead out of bounds; what goes may have held another
+    sum within them, so all are looked at until all fit. Then whoever fits in after all stays.
 
     Args:
         postings: What is to be posted, each of a workload.
-        standing: What the balances are that they are added to; those that are absent are 0.
+        standing: What the balances are that they are added to, each within bounds; those that are absent are 0.
     """
-    found = {p.workload for p in postings if p.workload is not None and p.amount > HELD_MAX}
+    too_large = {p.workload for p in postings if p.workload is not None and p.amount > HELD_MAX}
     shares: dict[store.Movement, dict[str, int]] = {}
     for posting in postings:
         for movement, amount in store.movements([posting]):
             own = shares.setdefault(movement, {})
             own[posting.workload or ""] = own.get(posting.workload or "", 0) + amount
+    aside = set(too_large)
+    while (overfull := _overfull(shares, standing, aside)) is not None:
+        movement, total = overfull
+        parts = {name: amount for name, amount in shares[movement].items() if name not in aside}
+        aside.add(min(parts, key=lambda name: (parts[name] if total < 0 else -parts[name], name)))
+    while stays := [
+        name for name in sorted(aside - too_large) if _overfull(shares, standing, aside - {name}) is None
+    ]:
+        aside.remove(stays[0])
+    return aside
+
+
+def _overfull(
+    shares: Mapping[store.Movement, Mapping[str, int]],
+    standing: Mapping[store.Movement, int],
+    aside: Collection[str],
+) -> tuple[store.Movement, int] | None:
+    """Return the first sum that no column holds, without those that are left aside, and what it is."""
     for movement in sorted(shares):
-        own = {name: amount for name, amount in shares[movement].items() if name not in found}
-        total = standing.get(movement, 0) + sum(own.values())
-        for name in sorted(own, key=lambda name: (-abs(own[name]), name)):
-            if abs(total) <= HELD_MAX:
-                break
-            total -= own[name]
-            found.add(name)
-    return found
+        parts = shares[movement].items()
+        total = standing.get(movement, 0) + sum(amount for name, amount in parts if name not in aside)
+        if abs(total) > HELD_MAX:
+            return movement, total
+    return None
 
 
 def ends(writer: Writer, book: str, span: Span, booking: Booking, card: Rates) -> list[Event]:

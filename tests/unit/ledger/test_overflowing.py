@@ -1,13 +1,14 @@
 """Which runs a tick leaves aside: so few that the rest fits, of each sum the largest first."""
 
 import datetime as dt
+from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuledger.ledger.charges import CHARGE, WEIGHTED, Posting, Pot
 from gpuledger.ledger.overflowing import HELD_MAX, overflowing
-from gpuledger.ledger.store import Movement, movements
+from gpuledger.ledger.store import Movement
 
 DAY = dt.date(2026, 12, 1)
 PERIOD = "2026-12"
@@ -16,6 +17,12 @@ PERIOD = "2026-12"
 def charge(workload: str, amount: int, account: str = "org/a") -> Posting:
     debit, credit = Pot("budget", account, PERIOD), Pot("spent", account, PERIOD)
     return Posting(CHARGE, WEIGHTED, amount, debit, credit, workload, "r", DAY)
+
+
+def back(workload: str, amount: int, account: str = "org/a") -> Posting:
+    """As much less, as a hold that is drained gives to the budget."""
+    posting = charge(workload, amount, account)
+    return posting._replace(debit=posting.credit, credit=posting.debit)
 
 
 def spent(account: str, amount: int) -> dict[Movement, int]:
@@ -39,32 +46,49 @@ def test_an_amount_that_alone_is_too_large_is_left_aside() -> None:
     assert overflowing([charge("w1", HELD_MAX + 1), charge("w2", HELD_MAX)], {}) == {"w1"}
 
 
-@given(
-    amounts=st.lists(
-        st.tuples(st.sampled_from(["org/a", "org/b"]), st.integers(1, 3 * HELD_MAX // 2)), max_size=8
-    ),
-    before=st.integers(0, HELD_MAX),
-)
+def test_of_a_sum_of_both_signs_goes_what_leads_out_of_bounds() -> None:
+    """The largest of them all takes back: without it the sum would be further out."""
+    told = [charge("w1", 8), charge("w2", 9), back("w3", 15)]
+    assert overflowing(told, spent("org/a", HELD_MAX)) == {"w2"}
+
+
+def test_what_goes_may_push_an_earlier_sum_out_of_bounds() -> None:
+    """``w1`` takes back in the first account as much as the others charge, and is too much for the second."""
+    told = [back("w1", 9), charge("w2", 9), charge("w1", 9, "org/b")]
+    standing = spent("org/a", HELD_MAX) | spent("org/b", HELD_MAX)
+    assert overflowing(told, standing) == {"w1", "w2"}
+
+
+PARTS = st.tuples(st.sampled_from("uvwxyz"), st.sampled_from(["org/a", "org/b", "org/c"]), st.integers(-6, 6))
+
+
+@given(parts=st.lists(PARTS, max_size=12), before=st.lists(st.integers(-4, 4), min_size=3, max_size=3))
 def test_what_is_left_fits_and_each_that_is_left_aside_had_to_be(
-    amounts: list[tuple[str, int]], before: int
+    parts: list[tuple[str, str, int]], before: list[int]
 ) -> None:
-    told = [charge(f"w{number}", amount, account) for number, (account, amount) in enumerate(amounts)]
-    standing = spent("org/a", before)
+    """Against a sum of everything, in fifths of what a column holds: who is left fits, and with any other would not."""
+    fifth = HELD_MAX // 5
+    told = [
+        charge(name, n * fifth, account) if n > 0 else back(name, -n * fifth, account)
+        for name, account, n in parts
+        if n
+    ]
+    accounts = ("org/a", "org/b", "org/c")
+    standing = {
+        key: amount
+        for a, n in zip(accounts, before, strict=True)
+        for key, amount in spent(a, n * fifth).items()
+    }
+
+    def fits(aside: set[str]) -> bool:
+        own = [(account, n) for name, account, n in parts if name not in aside]
+        sums = [
+            n + sum(m for account, m in own if account == of) for of, n in zip(accounts, before, strict=True)
+        ]
+        return all(abs(n) <= 5 for n in sums) and all(abs(n) <= 5 for _, n in own)
+
     aside = overflowing(told, standing)
-
-    def fits(without: set[str]) -> bool:
-        sums = dict(standing)
-        left = [posting for posting in told if posting.workload not in without]
-        for movement, amount in movements(left):
-            sums[movement] = sums.get(movement, 0) + amount
-        return all(abs(total) <= HELD_MAX for total in sums.values()) and all(
-            p.amount <= HELD_MAX for p in left
-        )
-
-    assert fits(aside)
-    # The smallest of those left aside in an account would not have gone in with the rest.
-    for account in ("org/a", "org/b"):
-        own = [p for p in told if p.workload in aside and p.debit.account == account]
-        if own:
-            smallest = min(own, key=lambda posting: posting.amount)
-            assert not fits(aside - {str(smallest.workload)})
+    every = [set(some) for size in range(7) for some in combinations("uvwxyz", size)]
+    assert aside in [some for some in every if fits(some) and not any(fits(some - {name}) for name in some)]
+    if fits(set()):
+        assert aside == set()
