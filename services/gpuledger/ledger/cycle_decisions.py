@@ -4,6 +4,7 @@ They are not history: what the policy decided follows from the journal, and a re
 kept for some hours only (docs/decisions/0035).
 """
 
+import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -76,10 +77,10 @@ def of_workload(reader: Reader, book: str, seq: int, workload: str) -> list[dict
     ]
 
 
-def every(reader: Reader, book: str, seq: int) -> list[dict[str, Any]] | None:
+def every(connection: Reader | Writer, book: str, seq: int) -> list[dict[str, Any]] | None:
     """Return all that a cycle decided, in its order; None when it is kept no longer."""
     rows = (
-        driver(reader)
+        driver(connection)
         .execute("SELECT decisions FROM ledger.cycle_decisions WHERE book = %s AND seq = %s", (book, seq))
         .fetchall()
     )
@@ -87,6 +88,40 @@ def every(reader: Reader, book: str, seq: int) -> list[dict[str, Any]] | None:
         return None
     pairs = [pair for (piece,) in rows for pair in _pairs.decode(zlib.decompress(piece))]
     return [decision for _, decision in sorted(pairs, key=lambda pair: pair[0])]
+
+
+def digest(decisions: Sequence[Any]) -> str:
+    """Return what stands in the journal for all decisions of a cycle: the hex SHA-256 of their JSON, keys in order."""
+    return hashlib.sha256(msgspec.json.encode(decisions, order="sorted")).hexdigest()
+
+
+def forged(connection: Reader | Writer) -> list[tuple[str, int]]:
+    """Return (book, row) of which decisions are kept that the journal's digest does not stand for, or of no cycle."""
+    kept = driver(connection).execute(
+        """
+        SELECT k.book, k.seq, j.body->>'decisions_digest', k.decided_at IS NOT DISTINCT FROM j.effective_at
+        FROM (SELECT DISTINCT book, seq, decided_at FROM ledger.cycle_decisions) AS k
+        LEFT JOIN ledger.journal AS j ON j.book = k.book AND j.seq = k.seq AND j.type = 'allocation.issued'
+        ORDER BY 1, 2
+        """
+    )
+    return [
+        (book, seq)
+        for book, seq, wanted, is_of_its_instant in kept.fetchall()
+        if not is_of_its_instant or wanted != _digest_kept(connection, book, seq)
+    ]
+
+
+def drop(writer: Writer, book: str, seq: int) -> None:
+    """Forget the decisions of a cycle: a replay makes them again."""
+    driver(writer).execute("DELETE FROM ledger.cycle_decisions WHERE book = %s AND seq = %s", (book, seq))
+
+
+def _digest_kept(connection: Reader | Writer, book: str, seq: int) -> str | None:
+    try:
+        return digest(every(connection, book, seq) or ())
+    except (zlib.error, msgspec.MsgspecError):
+        return None
 
 
 def _piece_of(workload: str, pieces: int) -> int:

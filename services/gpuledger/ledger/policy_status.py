@@ -100,6 +100,26 @@ def read(reader: Reader) -> list[Status]:
     return found
 
 
+def forged(reader: Reader) -> list[tuple[str, str]]:
+    """Return (book, cycle) that are said to be the newest and are no cycle of the journal for that instant.
+
+    Or counted as one of more than there are. How long a cycle took, and its figures, no row of the journal tells.
+    """
+    rows = driver(reader).execute(
+        """
+        SELECT s.book, s.cycle FROM ledger.policy_status AS s
+        WHERE NOT EXISTS (
+            SELECT FROM ledger.journal AS j
+            WHERE j.book = s.book AND j.type = 'allocation.issued' AND j.effective_at = s.decided_at
+              AND j.body->>'cycle' = s.cycle)
+           OR s.cycles > (SELECT count(*) FROM ledger.journal AS j WHERE j.book = s.book AND j.workload IS NULL
+                          AND j.type = 'allocation.issued')
+        ORDER BY 1
+        """
+    )
+    return rows.fetchall()
+
+
 def lead(connection: Reader | Writer, book: str) -> bool:
     """Take a cluster's lock of leaders for the session, unless another session has it; return whether it is ours."""
     row = driver(connection).execute(

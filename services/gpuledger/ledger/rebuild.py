@@ -4,7 +4,6 @@ The *state digest* is an order-free hash of net amounts and runs: equal for any 
 the same facts, whatever the order of arrival. User tokens are left out: they are random per ledger.
 """
 
-import datetime as dt
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,15 +15,28 @@ from typing import Any
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import budget
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import instant, seconds
+from gpuledger.kernel.clock import instant
 from gpuledger.kernel.collecting import without_collecting
 from gpuledger.kernel.errors import Corrupt
-from gpuledger.ledger import applied, handles, orders, projections, queries, replay, settlement, watermarks
+from gpuledger.ledger import (
+    applied,
+    cycle_decisions,
+    earlier,
+    handles,
+    orders,
+    policy_status,
+    projections,
+    queries,
+    replay,
+    settlement,
+    watermarks,
+)
 from gpuledger.ledger.batch import postings_of
 from gpuledger.ledger.charges import Booking, Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.inventory import HostFact, intervals
+from gpuledger.ledger.lines import line
 from gpuledger.ledger.mapping import AS_GIVEN, Rules
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.ledger.segments import Segment, Wait, derive
@@ -98,15 +110,15 @@ class Rebuilt:
 def state_digest(reader: Reader | Writer) -> str:
     """Return the hex SHA-256 of every net amount and every run's segments, in a canonical order."""
     digest = hashlib.sha256()
-    for line in sorted(_net_lines(_stored_net(reader))):
-        digest.update(line.encode() + b"\n")
+    for text in sorted(_net_lines(_stored_net(reader))):
+        digest.update(text.encode() + b"\n")
     rows = driver(reader).execute(
         "SELECT book, workload, run, floor(extract(epoch FROM from_at))::bigint,"
         " floor(extract(epoch FROM to_at))::bigint, account, class, gpus_milli"
         " FROM ledger.segments WHERE until_seq IS NULL"
     )
-    for line in sorted(_line(row) for row in rows.fetchall()):
-        digest.update(line.encode() + b"\n")
+    for text in sorted(line(row) for row in rows.fetchall()):
+        digest.update(text.encode() + b"\n")
     return digest.hexdigest()
 
 
@@ -128,19 +140,20 @@ def _differences(reader: Reader, default: Calendar) -> list[str]:
     cards, mappings, ticks = queries.rate_cards(reader), queries.mappings(reader), replay.ticks(reader)
     net: dict[Net, int] = defaultdict(int)
     wanted: dict[str, list[str]] = {kind: [] for kind in _STORED}
-    for book, workload, facts in replay.iter_workloads(reader):
-        history = derive([fact for _, fact in facts], mappings.get(book, AS_GIVEN))
-        want = desired(history, calendar, cards.get(book, UNWEIGHTED), ticks.get(book))
-        for posting in difference(want, {}, workload=workload, reason="", booking=booking):
-            _fold(net, book, posting)
-        wanted["run"] += [_line((book, *projections.segment_row(s))) for s in history.segments]
-        wanted["wait"] += [_line((book, *projections.wait_row(w))) for w in history.waits]
-        wanted["hold"] += [_line((book, *projections.hold_row(h))) for h in history.holds]
-        wanted["handle"] += map(
-            _line, set(handles.rows((book, known.source, known.data) for _, known in facts))
-        )
+    for some in _parts(replay.iter_workloads(reader)):
+        for book, workload, facts in some:
+            history = derive([fact for _, fact in facts], mappings.get(book, AS_GIVEN))
+            want = desired(history, calendar, cards.get(book, UNWEIGHTED), ticks.get(book))
+            for posting in difference(want, {}, workload=workload, reason="", booking=booking):
+                _fold(net, book, posting)
+            wanted["run"] += [line((book, *projections.segment_row(s))) for s in history.segments]
+            wanted["wait"] += [line((book, *projections.wait_row(w))) for w in history.waits]
+            wanted["hold"] += [line((book, *projections.hold_row(h))) for h in history.holds]
+            wanted["handle"] += map(
+                line, set(handles.rows((book, known.source, known.data) for _, known in facts))
+            )
     for book, _, host_facts in replay.iter_hosts(reader):
-        wanted["host"] += [_line(row) for row in _host_rows(book, [fact for _, fact in host_facts])]
+        wanted["host"] += [line(row) for row in _host_rows(book, [fact for _, fact in host_facts])]
     for book, commands in groupby(replay.commands(reader), key=lambda item: item[0]):
         _want_orders(net, wanted, book, [command for _, command in commands], booking)
     for book in queries.clusters(reader):
@@ -148,15 +161,41 @@ def _differences(reader: Reader, default: Calendar) -> list[str]:
         for want in want_of.values():
             for posting in difference(want, {}, workload=None, reason="", booking=booking):
                 _fold(net, book, posting)
-        wanted["lot"] += [_line(row) for row in carried]
-    wanted["tick"] = [_line((book, instant(at_s))) for book, at_s in ticks.items()]
-    wanted["watermark"] = [_line(row) for row in driver(reader).execute(watermarks.IN_THE_JOURNAL)]
+        wanted["lot"] += [line(row) for row in carried]
+    wanted["tick"] = [line((book, instant(at_s))) for book, at_s in ticks.items()]
+    wanted["watermark"] = [line(row) for row in driver(reader).execute(watermarks.IN_THE_JOURNAL)]
     wanted["balance"] = list(_balance_lines(reader))
     found = list(_compare("net amount", _net_lines(net), _net_lines(_stored_net(reader))))
     for kind, query in _STORED.items():
-        stored = [_line(row) for row in driver(reader).execute(query).fetchall()]
+        stored = [line(row) for row in driver(reader).execute(query).fetchall()]
         found += _compare(kind, wanted[kind], stored)
-    return found
+    found += [f"decisions not in the journal: {line(of)}" for of in cycle_decisions.forged(reader)]
+    found += [f"newest cycle not in the journal: {line(of)}" for of in policy_status.forged(reader)]
+    return found + _earlier_differences(reader)
+
+
+def _earlier_differences(reader: Reader) -> list[str]:
+    """Return what versions that are over say otherwise than the journal did: reads as of then rest on them."""
+    starts, mappings = earlier.batch_starts(reader), _mappings_by_row(reader)
+    found: dict[str, list[str]] = {kind: [] for kind in earlier.KINDS}
+    for some in _parts(replay.iter_workloads(reader)):
+        for kind, told in earlier.of_workloads(reader, some, mappings, starts):
+            found[kind].append(told)
+    for kind, told in earlier.of_nothing(reader):
+        found[kind].append(told)
+    found["host"] = list(earlier.of_hosts(reader, replay.iter_hosts(reader), starts))
+    return [told for of in found.values() for told in of[:_SHOWN]]
+
+
+def _parts(workloads: Iterator[replay.WorkloadFacts]) -> Iterator[list[replay.WorkloadFacts]]:
+    """Yield some workloads at a time: however long the journal, memory is bounded."""
+    while some := list(islice(workloads, WORKLOADS_AT_ONCE)):
+        yield some
+
+
+def _mappings_by_row(connection: Reader | Writer) -> dict[str, Sequence[tuple[int, Rules]]]:
+    taken_over = queries.policies_applied(connection)
+    return {book: applied.rules_by_row(versions, book) for book, versions in taken_over.items()}
 
 
 def _want_orders(
@@ -170,11 +209,15 @@ def _want_orders(
         for posting in postings_of(command.fact, command.at_s, booking):
             _fold(net, book, posting)
     for kind, row in orders.rows(book, commands, booking.calendar):
-        wanted[kind].append(_line(row))
+        wanted[kind].append(line(row))
 
 
 def rebuild(writer: Writer, default: Calendar) -> None:
-    """Drop every projection and make it again from journal and postings, earlier versions included."""
+    """Drop every projection and make it again from journal and postings, earlier versions included.
+
+    Decisions that are kept of recent cycles stay where the journal's digest stands for them: the policy makes them
+    again, by replay, and not the ledger.
+    """
     connection = driver(writer)
     connection.execute("LOCK TABLE ledger.books IN EXCLUSIVE MODE")
     connection.execute(f"SET LOCAL work_mem = '{SORT_MIB}MB'")
@@ -185,6 +228,8 @@ def rebuild(writer: Writer, default: Calendar) -> None:
         f" SELECT book, commodity, account, period, pot, code, sum(amount)::bigint FROM ({LEGS}) AS legs"
         " GROUP BY book, commodity, account, period, pot, code"
     )
+    for book, seq in cycle_decisions.forged(writer):
+        cycle_decisions.drop(writer, book, seq)
     _rebuild_histories(writer)
     _rebuild_hosts(writer)
     watermarks.rebuild(writer)
@@ -207,8 +252,7 @@ def _rebuild_histories(writer: Writer) -> None:
 
     PostgreSQL takes in segments while the next ones are derived.
     """
-    taken_over = queries.policies_applied(writer)
-    mappings = {book: applied.rules_by_row(versions, book) for book, versions in taken_over.items()}
+    mappings = _mappings_by_row(writer)
     workloads = replay.iter_workloads(writer)
     while True:
         with without_collecting():
@@ -278,7 +322,7 @@ def _stored_net(connection: Reader | Writer) -> dict[Net, int]:
 
 
 def _net_lines(net: dict[Net, int]) -> Iterator[str]:
-    return (_line((*key, amount)) for key, amount in net.items() if amount)
+    return (line((*key, amount)) for key, amount in net.items() if amount)
 
 
 def _balance_lines(reader: Reader) -> Iterator[str]:
@@ -287,17 +331,13 @@ def _balance_lines(reader: Reader) -> Iterator[str]:
         f"SELECT book, commodity, pot, account, period, code, sum(amount)::bigint FROM ({LEGS}) AS legs"
         " GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(amount) <> 0"
     )
-    return (_line(row) for row in rows)
-
-
-def _line(columns: Iterable[object]) -> str:
-    return "\t".join(str(seconds(c)) if isinstance(c, dt.datetime) else str(c) for c in columns)
+    return (line(row) for row in rows)
 
 
 def _compare(what: str, wanted: Iterable[str], stored: Iterable[str]) -> Iterator[str]:
     """Compare as multisets: a row that stands twice counts twice in every report."""
     want, have = Counter(wanted), Counter(stored)
-    for line in sorted((want - have).elements())[:_SHOWN]:
-        yield f"{what} missing: {line}"
-    for line in sorted((have - want).elements())[:_SHOWN]:
-        yield f"{what} not in the journal: {line}"
+    for text in sorted((want - have).elements())[:_SHOWN]:
+        yield f"{what} missing: {text}"
+    for text in sorted((have - want).elements())[:_SHOWN]:
+        yield f"{what} not in the journal: {text}"

@@ -75,7 +75,7 @@ class Decided:
             config_version=config.version,
             config=dataclasses.asdict(config),
             input_digest=digest,
-            decisions_digest=_digest(published["decisions"]),
+            decisions_digest=cycle_decisions.digest(published["decisions"]),
             waiting=len(published["decisions"]) - len(orders),
             every_s=every_s,
             record={**published, "decisions": orders},

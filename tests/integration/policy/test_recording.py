@@ -4,13 +4,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
+import pytest
 import sqlalchemy as sa
 from tests.integration.policy.worlds import CLOCK, HOUR, NOON, World, submitted
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.events.envelope import decode
 from gpuledger.ingest.relay import relay
-from gpuledger.ledger import audit, cycles, outbox
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.ledger import audit, cycle_decisions, cycles, outbox, rebuild
 from gpuledger.policy.replaying import replay
 from gpuledger.streams.files import FileBroker
 from gpuledger.streams.topics import ALLOCATIONS
@@ -60,3 +62,38 @@ def test_the_journal_holds_orders_and_a_digest_of_all_decisions(world: World) ->
         assert found.issued.waiting == len(record["decisions"]) - 1 == 2
         assert replay(reader, record["cycle"]).decisions_digest == found.issued.decisions_digest
         assert found.issued.config["window_s"] == 7 * 24 * HOUR
+
+
+def test_kept_decisions_that_the_journal_does_not_stand_for_are_named_and_dropped(world: World) -> None:
+    record = world.cycle()
+    with reading(world.engine) as reader:
+        assert rebuild.check(reader, Calendar()).differences == ()
+        found = cycles.latest(reader, "c")
+        assert found is not None
+    forged = [{**record["decisions"][0], "action": "wait"}, *record["decisions"][1:]]
+    with writing(world.engine) as writer:
+        cycle_decisions.drop(writer, "c", found.seq)
+        cycle_decisions.keep(writer, "c", found.seq, found.at_s, forged)
+        cycle_decisions.keep(writer, "c", found.seq + 1, found.at_s, forged)
+    with reading(world.engine) as reader:
+        told = [f"decisions not in the journal: c\t{seq}" for seq in (found.seq, found.seq + 1)]
+        assert list(rebuild.check(reader, Calendar()).differences) == told
+    with writing(world.engine) as writer:
+        rebuild.rebuild(writer, Calendar())
+    with reading(world.engine) as reader:
+        assert rebuild.check(reader, Calendar()).ok
+        assert replay(reader, record["cycle"]).ok
+
+
+@pytest.mark.parametrize(
+    "change", ["cycle = 'c@made-up'", "decided_at = decided_at - interval '1 h'", "cycles = 9"]
+)
+def test_a_newest_cycle_that_was_never_recorded_is_named(world: World, change: str) -> None:
+    world.cycle()
+    with reading(world.engine) as reader:
+        assert rebuild.check(reader, Calendar()).ok
+    with world.engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE ledger.policy_status SET {change}")
+    with reading(world.engine) as reader:
+        (told,) = rebuild.check(reader, Calendar()).differences
+    assert told.startswith("newest cycle not in the journal: c\tc@")
