@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpuledger.cli.asking import agreed
 from gpuledger.cli.options import moment_or_now
-from gpuledger.cli.output import note, print_json
+from gpuledger.cli.output import counted, note, print_json
 
 if TYPE_CHECKING:
     from gpuledger.database.engine import Reader
@@ -78,4 +78,4 @@ def tell(changes: Sequence[str], more: Mapping[str, Any], *, applied: bool, as_j
     elif not changes:
         print("nothing to change")
     else:
-        print(f"{len(changes)} changes {'applied' if applied else 'not applied'}")
+        print(f"{counted(len(changes), 'change')} {'applied' if applied else 'not applied'}")

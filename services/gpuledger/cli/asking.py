@@ -4,6 +4,8 @@ import sys
 
 import typer
 
+from gpuledger.cli.output import counted
+
 
 def who() -> str:
     """Return the name of the person at the keyboard, as orders keep it."""
@@ -17,7 +19,7 @@ def who() -> str:
 
 def agreed(changes: int, *, yes: bool) -> bool:
     """Ask whether to apply changes, if there are any."""
-    return changes == 0 or confirmed(f"apply {changes} change{'s' if changes > 1 else ''}?", yes=yes)
+    return changes == 0 or confirmed(f"apply {counted(changes, 'change')}?", yes=yes)
 
 
 def confirmed(question: str, *, yes: bool) -> bool:

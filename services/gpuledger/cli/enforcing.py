@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import typer
 
-from gpuledger.cli.failure import PROBLEMS, TRY_AGAIN
+from gpuledger.cli.failure import PROBLEMS, TRY_AGAIN, exit_status
 from gpuledger.cli.options import Json
-from gpuledger.cli.output import note, print_json
+from gpuledger.cli.output import counted, note, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,13 +171,15 @@ def _shown(outcome: "Outcome", *, as_json: bool) -> int:
         print_json(outcome.as_json())
     else:
         _print(outcome)
-    if outcome.failed:
-        return TRY_AGAIN
+    if statuses := {exit_status(error) for _, error in outcome.failed}:
+        return TRY_AGAIN if TRY_AGAIN in statuses else min(statuses)
     return PROBLEMS if outcome.is_dry and outcome.plan.drifts else 0
 
 
 def _print(outcome: "Outcome") -> None:
-    why = {target.key: reason for target, reason in outcome.failed}
+    why = {target.key: f"not done: {error.message}" for target, error in outcome.failed}
+    again = "not done: looked at again before it was done, it is not so any more"
+    why |= {target.key: again for target in outcome.dropped}
     for drift in outcome.plan.drifts:
         print(f"drift: {drift.sentence}")
     for target in outcome.plan.changes:
@@ -185,14 +187,14 @@ def _print(outcome: "Outcome") -> None:
         print(f"{mark}{target.sentence}")
         print(f"    {target.action.shown}")
         if target.key in why:
-            print(f"    not done: {why[target.key]}")
+            print(f"    {why[target.key]}")
     for said in outcome.plan.notes:
         print(f"note: {said}")
     total = len(outcome.plan.changes)
     if not total:
         told = "nothing to change"
     elif outcome.is_dry:
-        told = f"{total} changes would be made"
+        told = f"{counted(total, 'change')} would be made"
     else:
-        told = f"{len(outcome.done)} of {total} changes made"
+        told = f"{len(outcome.done)} of {counted(total, 'change')} made"
     print(f"{outcome.plan.cycle}: {told}")

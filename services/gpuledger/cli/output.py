@@ -39,6 +39,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
     Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False).print(table)
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words: ``1 change``, ``2 changes``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def note(text: str) -> None:
     """Print a line for people on stderr."""
     print(text, file=sys.stderr, flush=True)

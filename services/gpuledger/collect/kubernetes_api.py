@@ -275,8 +275,21 @@ def _reported(what: str, verbs: str = "get, list and watch") -> Iterator[None]:
         if error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
             docs = "docs/sources/kubernetes.md" if "list" in verbs else "docs/enforcing.md"
             raise Refused(said, hint=f"let the account {verbs} {what}: {docs}") from error
+        if "list" not in verbs and (error.status == HTTPStatus.BAD_REQUEST or _is_invalid(error)):
+            raise Refused(
+                f"{said}: {str(error.body)[:300]}", hint=f"the API takes no such change of {what}"
+            ) from error
         if error.status in {HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY}:
             raise Conflict(f"{said}: it changed meanwhile", hint="the next run looks at it again") from error
         raise Unavailable(said, hint="the next look goes on where this one stopped") from error
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
         raise Unavailable(f"{what}: the Kubernetes API cannot be reached: {error}") from error
+
+
+def _is_invalid(error: client.ApiException) -> bool:
+    """Tell whether a field's new value is refused; a test that fails has the same status, and passes the next time."""
+    try:
+        causes = msgspec.json.decode(error.body or "{}").get("details", {}).get("causes", ())
+    except (msgspec.DecodeError, AttributeError):
+        return False
+    return any(str(cause.get("reason", "")).startswith("FieldValue") for cause in causes)

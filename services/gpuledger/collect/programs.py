@@ -28,7 +28,17 @@ stamina.instrumentation.set_on_retry_hooks(())
 
 
 class CommandFailed(Unavailable):
-    """A scheduler's command failed, or took too long, as often as it was tried."""
+    """A scheduler's command failed, or took too long, as often as it was tried.
+
+    Args:
+        message: What happened.
+        hint: What to do.
+        said: What the command itself said; empty when it said nothing.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.said = said
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +102,7 @@ class Programs:
             raise CommandFailed(
                 f"{name} failed with status {done.returncode}: {told}",
                 hint=f"run it by hand: {name} {' '.join(command[1:])}",
+                said=told,
             )
 
 

@@ -38,17 +38,20 @@ class Outcome:
         plan: What it was about to do.
         done: The changes that were made.
         failed: Those that were not, each with why.
+        dropped: Those that were to stop work and turned out not to be wanted any more.
         is_dry: Whether nothing was to be done.
     """
 
     plan: Plan
     done: list[Target] = field(default_factory=list)
-    failed: list[tuple[Target, str]] = field(default_factory=list)
+    failed: list[tuple[Target, GpuledgerError]] = field(default_factory=list)
+    dropped: list[Target] = field(default_factory=list)
     is_dry: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the outcome under its published keys."""
-        why = {target.key: reason for target, reason in self.failed}
+        why = {target.key: error.message for target, error in self.failed}
+        dropped = {target.key for target in self.dropped}
         done = {target.key for target in self.done}
         return {
             "cycle": self.plan.cycle,
@@ -63,6 +66,7 @@ class Outcome:
                     "command": target.action.shown,
                     "destructive": target.destructive,
                     "done": target.key in done,
+                    "dropped": target.key in dropped,
                     "error": why.get(target.key),
                 }
                 for target in self.plan.changes
@@ -117,7 +121,7 @@ def _carry_out(
             with notes.setting(target, cycle=outcome.plan.cycle, at_s=now_s):
                 scheduler.act(target.action)
         except GpuledgerError as error:
-            outcome.failed.append((target, error.message))
+            outcome.failed.append((target, error))
         else:
             outcome.done.append(target)
 
@@ -129,9 +133,5 @@ def _still_wanted(scheduler: Scheduler, outcome: Outcome, applied: Applied) -> l
         return wanted
     cycle, draft = scheduler.draft(applied)
     again = {target.key for target in diff(cycle, draft, applied).changes if target.destructive}
-    outcome.failed += [
-        (target, "it is not so any more: looked at again before it was done")
-        for target in wanted
-        if target.key not in again
-    ]
+    outcome.dropped += [target for target in wanted if target.key not in again]
     return [target for target in wanted if target.key in again]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 
-from gpuledger.collect.programs import Programs
+from gpuledger.collect.programs import CommandFailed, Programs
 from gpuledger.database.engine import reading
 from gpuledger.enforce import slurm_seen
 from gpuledger.enforce.config import Slurm
@@ -19,6 +19,13 @@ from gpuledger.kernel.clock import Clock, seconds
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import queries
 from gpuledger.sources.slurm.job import SCHEDULER
+
+PASSING = (
+    "connection", "connect failure", "contact", "communication", "timed out", "zero bytes", "standby", "try again",
+    "talking to", "already completing", "invalid job id",
+)  # fmt: skip
+"""What Slurm's commands say of what may be otherwise at the next look: nobody answers, or the job is over by now. All
+else that they say is their last word: no right, an unknown name, a job that cannot be requeued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,13 @@ class SlurmCommands:
         """Run a command; see ``Scheduler.act``."""
         if not isinstance(action, Command):
             raise Refused(f"Slurm takes commands, not {action.shown}")
-        replace(self.programs, attempts=1).ask(*action.words)  # the next run tries again
+        try:
+            replace(self.programs, attempts=1).ask(*action.words)  # the next run tries again
+        except CommandFailed as error:
+            said = error.said.casefold()
+            if not said or any(words in said for words in PASSING):
+                raise
+            raise Refused(error.message, hint=error.hint) from error
 
     def look(self) -> Seen:
         """Return the cluster as it is now, no more of it than is asked for.

@@ -61,16 +61,25 @@ def test_slurm_is_shown_then_set_then_as_it_has_to_be_and_drift_exits_3(
     assert sum(text.count("\n") for text in lines) == 3
 
 
-def test_a_change_that_fails_exits_75_and_is_tried_again(
-    ledger: Ledger, slurm: SlurmBin, tmp_path: Path
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ({"proj-a1": "no right", "proj-b1": "no right"}, 2),
+        ({"proj-a1": "Connection refused", "proj-b1": "Connection refused"}, 75),
+        ({"proj-a1": "no right", "proj-b1": "Connection refused"}, 75),
+    ],
+    ids=["for good", "nobody answers", "both"],
+)
+def test_a_change_that_fails_exits_75_only_where_trying_again_may_help(
+    ledger: Ledger, slurm: SlurmBin, tmp_path: Path, told: dict[str, str], status: int
 ) -> None:
     at = slurm.answers
-    slurm.bin.put(
-        "sacctmgr", f'case "$*" in *"show assoc"*) cat {at}/assoc.psv;; *) echo no right >&2; exit 1;; esac'
-    )
+    fails = "".join(f'*"name={name} "*) echo {said} >&2; exit 1;; ' for name, said in told.items())
+    slurm.bin.put("sacctmgr", f'case "$*" in *"show assoc"*) cat {at}/assoc.psv;; {fails}esac')
     ran = ledger("enforce", "slurm", "--config", tmp_path / "enforce.yaml")
-    assert ran.status == 75
-    assert "    not done: sacctmgr failed with status 1: no right" in ran.out
+    assert ran.status == status
+    for said in told.values():
+        assert f"    not done: sacctmgr failed with status 1: {said}" in ran.out
     assert "0 of 2 changes made" in ran.out
 
 

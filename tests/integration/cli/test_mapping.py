@@ -73,7 +73,7 @@ def test_an_open_month_is_read_otherwise_and_the_dry_run_says_so_first(used: Led
     assert before == {"alpha/ml-speech": "16.000", "alpha/ml-vision": "64.000"}
 
     dry = used("mapping", "apply", rules, "--dry-run")
-    assert (dry.status, dry.out) == (0, "1 changes not applied\n")
+    assert (dry.status, dry.out) == (0, "1 change not applied\n")
     assert "+ rule     account ml-vision -> org/vision" in dry.err
     assert "org/vision on alpha, allocated: 0.000 -> 64.000" in dry.err
     assert "3 workloads are restated" in dry.err

@@ -22,7 +22,7 @@ def card(tmp_path: Path) -> Path:
 
 def test_shown_applied_and_listed(ledger: Ledger, card: Path) -> None:
     dry = ledger("policy-data", "apply", card, "--from", "2026-03-01", "--dry-run")
-    assert (dry.status, dry.out) == (0, "1 changes not applied\n")
+    assert (dry.status, dry.out) == (0, "1 change not applied\n")
     assert dry.err == "~ weight   b200  1000 -> 2500 per mille\n"
     assert ledger.heads() == []
 

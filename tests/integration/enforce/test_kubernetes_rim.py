@@ -90,10 +90,10 @@ def test_what_the_api_refuses_is_told_and_done_the_next_time(
     queues = KueueQueues(api, Kueue(weights=False))
     kubernetes.refuses = {"a": 403}
     ((target, why),) = run(world, queues, tmp_path).failed
-    assert (target.key, "answered 403" in why) == ("ClusterQueue a: nominalQuota", True)
+    assert (target.key, "answered 403" in why.message) == ("ClusterQueue a: nominalQuota", True)
 
     kubernetes.refuses = {"a": 409}
-    assert "it changed meanwhile" in run(world, queues, tmp_path).failed[0][1]
+    assert "it changed meanwhile" in run(world, queues, tmp_path).failed[0][1].message
     kubernetes.refuses = {}
     assert [t.key for t in run(world, queues, tmp_path).done] == ["ClusterQueue a: nominalQuota"]
 

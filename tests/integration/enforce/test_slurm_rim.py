@@ -13,9 +13,9 @@ from gpuledger.database.engine import make_engine
 from gpuledger.enforce.applying import enforce
 from gpuledger.enforce.config import Budgets, Order, Slurm
 from gpuledger.enforce.memory import Memory
-from gpuledger.enforce.plan import Eviction
+from gpuledger.enforce.plan import Command, Eviction
 from gpuledger.enforce.slurm_rim import SlurmCommands
-from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.errors import Refused, Unavailable
 
 SUBMITTED_S = 1_796_038_251
 CONFIG = Slurm(managed=("proj-*",), order=Order(), budgets=Budgets(), hosts=True, preempt=True)
@@ -70,10 +70,31 @@ def test_a_command_that_fails_keeps_the_others_from_nothing(
     )
     outcome = enforce(scheduler, Memory(tmp_path, "slurm"), world.now_s)
 
-    assert [(t.key, why) for t, why in outcome.failed] == [
+    assert [(t.key, why.message) for t, why in outcome.failed] == [
         ("job 3: priority", "scontrol failed with status 1: no right")
     ]
     assert len(outcome.done) == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("slurm_update error: Access/permission denied", Refused),
+        ("Requested operation is presently disabled for job 3", Refused),
+        ("slurm_update error: Invalid job id specified", Unavailable),
+        ("Job/step already completing or completed for job 3", Unavailable),
+        ("slurm_update error: Unable to contact slurm controller (connect failure)", Unavailable),
+        ("slurm_update error: Socket timed out on send/recv operation", Unavailable),
+        ("", Unavailable),
+    ],
+)
+def test_what_slurm_refuses_for_good_is_told_from_what_may_be_otherwise_at_the_next_run(
+    slurm: tuple[World, SlurmBin, SlurmCommands], said: str, error: type[Exception]
+) -> None:
+    _, commands, scheduler = slurm
+    commands.bin.put("scontrol", f"echo '{said}' >&2; exit 1")
+    with pytest.raises(error, match="scontrol failed with status 1"):
+        scheduler.act(Command(("scontrol", "requeue", "3")))
 
 
 def test_only_what_is_switched_on_is_asked_for(slurm: tuple[World, SlurmBin, SlurmCommands]) -> None:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gpuledger.cli.output import note, print_json, print_table, progress
+from gpuledger.cli.output import counted, note, print_json, print_table, progress
 
 
 def test_a_document_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,3 +63,7 @@ def test_progress_on_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> Non
         advance(50)
     assert "import philly" in screen.getvalue()
     assert "100 %" in screen.getvalue()
+
+
+def test_one_thing_is_not_told_as_several() -> None:
+    assert [counted(number, "change") for number in (0, 1, 2)] == ["0 changes", "1 change", "2 changes"]

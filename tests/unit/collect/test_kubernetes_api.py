@@ -250,3 +250,22 @@ def test_what_a_change_is_refused_for_says_what_to_do(
         api.evict("team", "p", "uid-p")
     if error is Refused:
         assert raised.value.hint == "let the account create pods/eviction pods p: docs/enforcing.md"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("status", "cause", "error"),
+    [
+        (400, None, Refused),
+        (422, "FieldValueInvalid", Refused),
+        (422, "UnexpectedServerResponse", Conflict),
+        (422, None, Conflict),
+    ],
+)
+def test_a_value_that_no_api_would_take_is_refused_for_good_and_a_failed_test_is_not(
+    changing: tuple[KubernetesApi, Kubernetes], status: int, cause: str | None, error: type[Exception]
+) -> None:
+    api, cluster = changing
+    cluster.refuses = {"a": status}
+    cluster.causes = [{"reason": cause, "field": "spec.priority"}] if cause else []
+    with pytest.raises(error, match=f"answered {status}"):
+        api.patch(QUEUE, "v2", "", "a", SET)

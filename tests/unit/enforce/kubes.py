@@ -115,6 +115,8 @@ class Kubernetes:
         self.evicted: list[str] = []
         self.refuses: dict[str, int] = {}
         """Name of an object -> the status that a change of it answers with."""
+        self.causes: list[Object] = []
+        """What a refusal says of single fields."""
 
     def __getitem__(self, key: tuple[str, str]) -> Object:
         return self.objects[key]
@@ -140,7 +142,8 @@ class Kubernetes:
         parts = path.split("/")
         name = parts[-2] if parts[-1] == "eviction" else parts[-1]
         if name in self.refuses:
-            return self.refuses[name], {"kind": "Status", "code": self.refuses[name]}
+            status = {"kind": "Status", "code": self.refuses[name], "details": {"causes": self.causes}}
+            return self.refuses[name], status
         if parts[-1] == "eviction":
             self.evicted.append(f"{name}/{body['deleteOptions']['preconditions']['uid']}")
             del self.objects["Pod", name]

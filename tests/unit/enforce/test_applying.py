@@ -61,7 +61,8 @@ def test_a_look_changes_nothing(memory: Memory) -> None:
         "changes": [
             {
                 "object": "a", "field": "f", "from": "1", "to": "2", "reason": "a: f from 1 to 2, so",
-                "command": "a 2", "destructive": False, "done": False, "error": None,
+                "command": "a 2", "destructive": False, "done": False, "dropped": False,
+                "error": None,
             }
         ],
         "drift": [],
@@ -80,7 +81,7 @@ def test_what_fails_is_told_and_the_next_run_does_it(memory: Memory) -> None:
     fake = Fake({}, {"a": "1", "b": "1", "c": "1"})
     fake.broken = {"b"}
     first = enforce(fake, memory, 0)
-    assert [(target.object, why) for target, why in first.failed] == [("b", "b does not answer")]
+    assert [(target.object, why.message) for target, why in first.failed] == [("b", "b does not answer")]
     assert fake.done == ["a", "c"]
 
     fake.broken = set()
@@ -112,7 +113,9 @@ def test_work_is_stopped_last_and_only_if_it_still_has_to(memory: Memory) -> Non
     outcome = enforce(fake, memory, 0)
 
     assert fake.done == ["a", "x"]
-    assert [target.object for target, _ in outcome.failed] == ["y"]
+    assert outcome.failed == []
+    assert [target.object for target in outcome.dropped] == ["y"]
+    assert [one["dropped"] for one in outcome.as_json()["changes"]] == [False, True, False]
     assert fake.world["y"] == "runs"
 
 
