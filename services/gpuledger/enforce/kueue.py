@@ -20,13 +20,14 @@ from gpuledger.enforce.objects import (
     patch,
     pointer,
     quantity,
+    quantity_milli,
     same_quantity,
     setting,
 )
 from gpuledger.enforce.plan import Draft, Target, drafted
+from gpuledger.enforce.quotas import divide
 from gpuledger.kernel.accounts import parent
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.kernel.apportion import apportion
 
 QUEUE, COHORT, WORKLOAD = "ClusterQueue", "Cohort", "Workload"
 NONE = ""
@@ -56,14 +57,21 @@ def draft(facts: Facts, seen: Seen, config: Kueue) -> Draft:
     of_cohorts = accounts(cohorts, issued, config.names, None)
     parts = [Draft(notes=tuple(f"ClusterQueue {note}" for note in of_queues.notes))]
     parts.append(Draft(notes=tuple(f"Cohort {note}" for note in of_cohorts.notes)))
-    given = 0
-    for queue in queues:
-        if (path := of_queues.paths.get(name(queue))) is not None:
-            given += whole(issued[path])
-            parts.append(_queue(queue, issued[path], config))
-    spare = _spared(of_cohorts, issued, max(milli(facts.record["supply_gpus"]) // GPU_MILLI - given, 0))
+    roots = [path for path in of_cohorts.paths.values() if parent(path) is None]
+    divided = divide(
+        issued,
+        milli(facts.record["supply_gpus"]),
+        queued=set(of_queues.paths.values()),
+        roots=roots,
+        by_hand_milli=_by_hand_milli(seen, of_queues, of_cohorts, config),
+    )
     parts += [
-        _cohort(cohort, issued[path], spare.get(path), config)
+        _queue(queue, issued[path], divided.queues[path], config)
+        for queue in queues
+        if (path := of_queues.paths.get(name(queue))) is not None
+    ]
+    parts += [
+        _cohort(cohort, issued[path], divided.roots.get(path), config)
         for cohort in cohorts
         if (path := of_cohorts.paths.get(name(cohort))) is not None
     ]
@@ -73,26 +81,26 @@ def draft(facts: Facts, seen: Seen, config: Kueue) -> Draft:
     return drafted(parts)
 
 
-def _spared(of_cohorts: Named, issued: Mapping[str, Issued], spare: int) -> dict[str, int]:
-    """Return root -> its part, by shares, of the GPUs that no queue was given: each GPU is the quota of one root."""
-    roots = sorted(path for path in of_cohorts.paths.values() if parent(path) is None)
-    shares = [issued[path].share_ppm for path in roots]
-    parts = apportion(spare, shares if any(shares) else [1] * len(roots))
-    return dict(zip(roots, parts, strict=True))
+def _by_hand_milli(seen: Seen, of_queues: Named, of_cohorts: Named, config: Kueue) -> int:
+    """Return the quota that somebody else keeps: of what is not ours to change, and of inner cohorts."""
+    others = [one for one in seen.queues if name(one) not in of_queues.paths]
+    others += [one for one in seen.cohorts if parent(of_cohorts.paths.get(name(one), "not/ours")) is not None]
+    return sum(
+        quantity_milli(place.value.get("nominalQuota")) or 0
+        for one in others
+        for place in _places(one, config)
+    )
 
 
-def whole(issued: Issued) -> int:
-    """Return what is issued in whole GPUs: parts of a GPU are nobody's quota."""
-    return issued.issued_milli // GPU_MILLI
-
-
-def _queue(queue: Object, issued: Issued, config: Kueue) -> Draft:
+def _queue(queue: Object, issued: Issued, quota: int, config: Kueue) -> Draft:
     targets = list(_weight(queue, QUEUE, issued)) if config.weights else []
     place, note = _place(queue, QUEUE, config)
     if place is None:
         return Draft(tuple(targets), (note,))
     if config.quotas:
-        targets.append(_quota(queue, QUEUE, place, "nominalQuota", str(whole(issued)), issued.why))
+        is_shared = quota != issued.issued_milli // GPU_MILLI
+        why = f"{issued.why}; queues below it hold the others" if is_shared else issued.why
+        targets.append(_quota(queue, QUEUE, place, "nominalQuota", str(quota), why))
     limits = (("borrowingLimit", config.borrow, "borrow"), ("lendingLimit", config.lend, "lend"))
     chosen = [(field, may, verb) for field, may, verb in limits if may is not None]
     if chosen and not (field_of(queue, "spec", "cohortName") or field_of(queue, "spec", "cohort")):
@@ -148,6 +156,15 @@ def _quota(one: Object, kind: str, place: _Place, field: str, wanted: str, why: 
 
 def _place(one: Object, kind: str, config: Kueue) -> tuple[_Place | None, str]:
     """Return where the GPUs' quota stands, or why that cannot be said."""
+    found = _places(one, config)
+    if len(found) == 1:
+        return found[0], ""
+    many = "several flavours have" if found else "no flavour has"
+    return None, f"{kind} {name(one)}: {many} {config.resource}; name the one of this cluster under `flavors`"
+
+
+def _places(one: Object, config: Kueue) -> list[_Place]:
+    """Return every place where GPUs of the cluster have a quota in an object."""
     found = []
     for group, of_group in enumerate(field_of(one, "spec", "resourceGroups") or ()):
         for flavor, quotas in enumerate(of_group["flavors"]):
@@ -162,10 +179,7 @@ def _place(one: Object, kind: str, config: Kueue) -> tuple[_Place | None, str]:
                         {"op": "test", "path": pointer(*at, "name"), "value": config.resource},
                     )
                     found.append(_Place(at, value, tests))
-    if len(found) == 1:
-        return found[0], ""
-    many = "several flavours have" if found else "no flavour has"
-    return None, f"{kind} {name(one)}: {many} {config.resource}; name the one of this cluster under `flavors`"
+    return found
 
 
 def _departures(facts: Facts, workloads: Sequence[Object], of_queues: Named) -> Draft:

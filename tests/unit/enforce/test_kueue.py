@@ -77,6 +77,40 @@ def test_what_no_queue_was_given_is_the_quota_of_one_root_each() -> None:
     assert sum(map(int, quotas.values())) == 16
 
 
+def some(*issued: tuple[str, int]) -> tuple[dict[str, object], ...]:
+    return tuple(allocation(path, 500_000, gpus, gpus) for path, gpus in issued)
+
+
+def cohort_gets(allocations: tuple[dict[str, object], ...], *queues: Object) -> str:
+    root = cohort("org", "org", quota("99"))
+    told = wants(draft(facts(record(allocations=allocations)), Seen(queues, [root]), Kueue(weights=False)))
+    return told["Cohort org: nominalQuota"][1]
+
+
+def test_what_is_issued_to_an_account_without_a_managed_queue_is_nobody_elses_to_borrow() -> None:
+    issued = some(("org", 13), ("org/a", 6), ("org/b", 7))
+    assert cohort_gets(issued, A, B) == "3"  # 16 are there, 13 are issued
+    assert cohort_gets(issued, A) == "3"  # b has its 7 elsewhere
+    by_hand = cluster_queue("b", None, quota("8"))
+    assert cohort_gets(issued, A, by_hand) == "2"  # somebody gave b 8
+    assert cohort_gets(issued, A, cluster_queue("b", None, quota("5"))) == "3"
+    assert cohort_gets(issued, A, cluster_queue("b", None, quota("500"))) == "0"
+    assert cohort_gets(issued, A, cluster_queue("b", None, quota("8", "other"))) == "2"
+
+
+def test_of_two_queues_one_above_the_other_each_gpu_is_the_quota_of_one() -> None:
+    above = cluster_queue("all", "org", quota("0"))
+    issued = some(("org", 13), ("org/a", 6), ("org/b", 7))
+    told = draft(facts(record(allocations=issued)), Seen([above, A], []), Kueue(weights=False))
+    assert wants(told) == {
+        "ClusterQueue all: nominalQuota": ("0", "7"), "ClusterQueue a: nominalQuota": ("4", "6"),
+    }  # fmt: skip
+    assert [t.why for t in told.targets if t.object == "ClusterQueue all"] == [
+        "13 GPUs are issued to org; queues below it hold the others"
+    ]
+    assert cohort_gets(issued, above, A) == "3"
+
+
 def test_an_inner_cohort_is_weighed_and_holds_no_quota_of_its_own() -> None:
     told = kueue(cohorts=[cohort("a", "org/a", quota("3"))])
     assert wants(told) == {"Cohort a: fairSharing.weight": (None, "6")}
