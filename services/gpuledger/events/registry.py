@@ -16,6 +16,7 @@ _FACTS: dict[str, type[Fact]] = {
     "workload.class_changed": workload.ClassChanged,
     "workload.ready": workload.Ready,
     "workload.checkpointed": workload.Checkpointed,
+    "workload.located": workload.Located,
     "workload.preempted": workload.Preempted,
     "workload.preemption_announced": workload.PreemptionAnnounced,
     "workload.requeued": workload.Requeued,

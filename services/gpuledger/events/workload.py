@@ -121,6 +121,16 @@ class Checkpointed(RunFact, frozen=True, kw_only=True, omit_defaults=True):
     """The run's work up to now would survive its end."""
 
 
+class Located(RunFact, frozen=True, kw_only=True, omit_defaults=True):
+    """What hosts call the run besides what follows from its name: samples find it by that.
+
+    Args:
+        handles: Such as ``job/8842`` or ``pod/vision/train-0`` (``kernel/handles.py``).
+    """
+
+    handles: list[Name]
+
+
 class PreemptionAnnounced(RunFact, frozen=True, kw_only=True, omit_defaults=True):
     """The run was told that it has to leave, or may have to.
 

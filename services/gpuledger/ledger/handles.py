@@ -1,15 +1,15 @@
 """Which handles a run has: what lets samples find their run, whichever of the two is known first.
 
-``telemetry.handles`` is a projection of the journal: each start adds the handles that follow from it, and nothing takes
-one away, so the table is a function of the set of facts. That a number or a name is used again is no contradiction:
-the view ``telemetry.run_buckets`` chooses by time.
+``telemetry.handles`` is a projection of the journal: each start adds the handles that follow from it, a source may
+tell of more (``workload.located``), and nothing takes one away, so the table is a function of the set of facts. That a
+number or a name is used again is no contradiction: the view ``telemetry.run_buckets`` chooses by time.
 """
 
 from collections.abc import Iterable, Iterator
 
 from gpuledger.database.engine import Writer
 from gpuledger.events.registry import Fact
-from gpuledger.events.workload import Started
+from gpuledger.events.workload import Located, Started
 from gpuledger.kernel import handles
 from gpuledger.ledger.copying import driver
 
@@ -40,8 +40,13 @@ def rows(told: Iterable[tuple[str, str, Fact]]) -> Iterator[Row]:
     """Yield what follows from (book, source, fact); what is told twice comes twice."""
     for book, source, fact in told:
         if isinstance(fact, Started):
-            for handle in handles_of(source, fact):
-                yield book, handle, fact.workload, fact.run
+            found: Iterable[str] = handles_of(source, fact)
+        elif isinstance(fact, Located):
+            found = fact.handles
+        else:
+            continue
+        for handle in found:
+            yield book, handle, fact.workload, fact.run
 
 
 def write(writer: Writer, found: Iterable[Row]) -> None:

@@ -7,12 +7,25 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from tests.unit.sources.kubernetes.building import Object, bound, pod, terminated
+from tests.unit.sources.kubernetes.building import (
+    Object,
+    admission,
+    assignment,
+    bound,
+    conditions,
+    group,
+    pod,
+    pod_set,
+    terminated,
+    workload,
+)
 from tests.unit.sources.slurm.told import T, Told, completion
 
 from gpuledger.database.engine import reading
 from gpuledger.ingest.importer import LedgerSink, run_import
 from gpuledger.ingest.intake import Intake
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.ledger.rebuild import check
 from gpuledger.ledger.usage import By, UsageQuery, usage
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.registry import source
@@ -85,6 +98,65 @@ def test_a_job_has_the_samples_that_name_its_number(
         f"4712-{T}/{T}": 841,
     }
     assert by_account == {"west/prog-a": 2700 * 500, "west/prog-b": 841 * 1000}
+
+
+TASK = completion(
+    Told(job=8849, array=8841, task=7, submit=T, start=T + 300, end=T + 1800, tres="gres/gpu=1")
+)
+ADMITTED = {"admission": admission(assignment("main", 1, 1, "h100")), "conditions": conditions(
+    Admitted=("True", "Admitted", iso(T)), Finished=("True", "Succeeded", iso(T + 1500))
+)}  # fmt: skip
+RUNNING = {**ADMITTED, "conditions": ADMITTED["conditions"][:1]}
+OWNED = {"ownerReferences": [{"kind": "Job", "name": "train", "uid": "job-train", "controller": True}]}
+OF_KUEUE = pod("train-abc", 1, bound(iso(T + 5)), metadata=OWNED)
+GROUPED = pod("w-0", 1, bound(iso(T)), metadata={"annotations": {"pod-group-name": "pg-1"}})
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["runs first", "samples first"])
+@pytest.mark.parametrize(
+    ("records", "labels", "run"),
+    [
+        pytest.param(
+            ("slurm-jobcomp", lines(TASK)),
+            'hpc_job="8849"',
+            f"8841_7-{T}/{T}",
+            id="the raw number of an array's task",
+        ),
+        pytest.param(
+            (
+                "kueue",
+                lines(
+                    workload("train", [pod_set("main", 1, 1)], RUNNING),
+                    OF_KUEUE,
+                    workload("train", [pod_set("main", 1, 1)], ADMITTED),
+                ),
+            ),
+            'namespace="team-a",pod="train-abc"',
+            f"team-a/job-train/{workload('train', [], None)['metadata']['uid']}/1",
+            id="a pod of a Kueue Workload",
+        ),
+        pytest.param(
+            ("kai", lines(group("pg-1", {"nvidia.com/gpu": 1}), GROUPED)),
+            'namespace="team-a",pod="w-0"',
+            f"team-a/pg-1/{GROUPED['metadata']['uid']}",
+            id="a pod of a group",
+        ),
+    ],
+)
+def test_a_run_has_the_samples_that_name_it_as_hosts_do(
+    engine: sa.Engine,
+    intake: Intake,
+    tmp_path: Path,
+    records: tuple[str, bytes],
+    labels: str,
+    run: str,
+    order: Sequence[int],
+) -> None:
+    files = [records, ("dcgm", scrapes(T + 360, T + 1200, labels))]
+    by_run, _ = figures(engine, intake, tmp_path, [files[n] for n in order])
+    assert by_run == {run: 841}
+    with reading(engine) as reader:
+        assert check(reader, Calendar()).ok
 
 
 TRAINED = pod(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuledger.events.workload import Ended, Started
+from gpuledger.events.workload import Ended, Located, Started
 from gpuledger.ledger.handles import handles_of, rows
 
 
@@ -26,7 +26,15 @@ def test_the_handles_of_a_run(source: str, workload: str, run: str, handles: lis
     assert list(handles_of(source, started(workload, run))) == handles
 
 
-def test_starts_alone_have_handles_and_each_names_its_run() -> None:
+def test_a_source_may_tell_of_further_handles() -> None:
+    said = Located(cluster="c", workload="w", run="2", handles=["job/8842", "pod/team/x"])
+    assert list(rows([("c", "kueue/c", said)])) == [
+        ("c", "job/8842", "w", "2"),
+        ("c", "pod/team/x", "w", "2"),
+    ]
+
+
+def test_starts_alone_have_handles_by_themselves_and_each_names_its_run() -> None:
     told = [
         ("c", "slurm/c", started("7-1", "1")),
         ("c", "slurm/c", Ended(cluster="c", workload="7-1", run="1", reason="done")),

@@ -78,6 +78,21 @@ def placements(
     return {f"-{model or 'other'}": placement for model, placement in found.items()}
 
 
+def parts_of_sets(admission: Admission) -> dict[str, str]:
+    """Return pod set -> the part of the run that its pods are in, as ``placements`` names it.
+
+    Raises:
+        BadRecord: When a quantity cannot be read.
+    """
+    models = {
+        given.name: _flavor(given)
+        for given in admission.pod_set_assignments or ()
+        if gpus_milli(given.resource_usage or {})
+    }
+    is_one = len(set(models.values())) == 1
+    return {pod_set: "" if is_one else f"-{model or 'other'}" for pod_set, model in models.items()}
+
+
 def _flavor(given: Assignment) -> str | None:
     """Return the flavor of the GPUs of a pod set."""
     usage: dict[str, Amount] = given.resource_usage or {}

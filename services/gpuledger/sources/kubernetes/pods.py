@@ -1,14 +1,16 @@
 """Pods: one run each, from when the scheduler bound the pod to a node until it is terminal or gone.
 
 A pod that pulls its image, restarts after a crash or is being terminated still holds its devices. A pod of a Kueue
-Workload is passed over: the Workload's own states carry its GPUs. So is a pod by which KAI reserves a device that
-others share: those who share it are booked with their part.
+Workload books nothing: the Workload's own states carry its GPUs, and the pod is what hosts call the run. A pod by which
+KAI reserves a device that others share is passed over: those who share it are booked with their part.
 """
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
-from gpuledger.events.workload import Ended, Started, Submitted
+from gpuledger.events.workload import Ended, Located, Started, Submitted
+from gpuledger.kernel import handles
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import NO_USER, RUN, Teams
@@ -61,13 +63,20 @@ class Pods:
         cluster: The cluster.
         teams: Accounts of queues and namespaces.
         device: Node -> what a device of it is, as far as the node was seen.
-        jobs: Uids of the jobs whose pods are passed over, because a Kueue Workload stands for them.
+        jobs: Uids of the jobs whose pods book nothing, because a Kueue Workload stands for them.
+        holder: Of such a pod, and when it was bound -> the workload and the run that it is of, as far as known.
     """
 
     def __init__(
-        self, cluster: str, teams: Teams, device: Callable[[str], Device], jobs: Collection[str]
+        self,
+        cluster: str,
+        teams: Teams,
+        device: Callable[[str], Device],
+        jobs: Collection[str],
+        holder: Callable[[Meta, int], tuple[str, str] | None],
     ) -> None:
-        self._cluster, self._teams, self._device, self._jobs = cluster, teams, device, jobs
+        self._cluster, self._teams, self._device = cluster, teams, device
+        self._jobs, self._holder = jobs, holder
         self._source = f"kubernetes/{cluster}"
         self._told: dict[str, Told] = {}
 
@@ -78,20 +87,36 @@ class Pods:
             BadRecord: When it cannot be understood.
         """
         pod = decode(Pod, seen.raw)
-        if self._is_passed_over(pod.metadata):
+        if _is_reservation(pod.metadata):
             return [], []
+        if self._is_of_workload(pod.metadata):
+            return self._located(pod, is_gone=seen.is_gone), []
         device = self._device(pod.spec.node_name or "")
         gpus_milli = _held_milli(pod, device)
         if not gpus_milli:
             return [], []
         return self._translate(pod, gpus_milli, device.model, seen)
 
-    def _is_passed_over(self, meta: Meta) -> bool:
-        if meta.namespace == _RESERVATION or meta.label("app") == _RESERVATION:
-            return True
+    def _is_of_workload(self, meta: Meta) -> bool:
         if any(meta.label(key) or meta.annotation(key) for key in _KUEUE):
             return True
         return any(owner.uid in self._jobs for owner in meta.owner_references or ())
+
+    def _located(self, pod: Pod, *, is_gone: bool) -> list[MADE]:
+        """Return which run hosts mean by a pod of a Kueue Workload, once both are known."""
+        meta = pod.metadata
+        since_s = _bound_since(pod)
+        held = None if since_s is None else self._holder(meta, since_s)
+        if since_s is None or held is None:
+            return []
+        own, (workload, run) = identity(meta), held
+        told = self._told.setdefault(own, Told(self._source, own))
+        names = [handles.pod_uid(meta.uid), handles.pod_name(meta.namespace, meta.name)]
+        located = Located(cluster=self._cluster, workload=workload, run=run, handles=names)
+        told.tell(f"located/{run}", since_s, located)
+        if is_gone:
+            self._told.pop(own, None)
+        return told.take()
 
     def _translate(
         self, pod: Pod, gpus_milli: int, model: str | None, seen: Seen
@@ -119,6 +144,9 @@ class Pods:
                 account=account if group else None,
             )
             told.tell("started", started_s, started)
+            if group:
+                names = [handles.pod_name(pod.metadata.namespace, pod.metadata.name)]
+                told.tell("located", started_s, Located(**named, run=run, handles=names))
         if isinstance(ended, _End):
             self._stop(told, named, None if started_s is None else run, ended, is_group=bool(group))
             if started_s is not None and ended.at_s < started_s:
@@ -165,6 +193,17 @@ class Pods:
             return  # the group goes on without a pod that was never bound
         stop = Ended(**named, run=run, reason=ended.reason, exit=ended.exit, estimated=ended.estimated)
         told.tell("ended", ended.at_s, stop)
+
+
+def _is_reservation(meta: Meta) -> bool:
+    return meta.namespace == _RESERVATION or meta.label("app") == _RESERVATION
+
+
+def _bound_since(pod: Pod) -> int | None:
+    """Return when a pod was bound to a node, as far as it says so."""
+    with suppress(BadRecord):
+        return _bound_s(pod)
+    return None
 
 
 def _held_milli(pod: Pod, device: Device) -> int:

@@ -60,7 +60,7 @@ class Watched(Interpreter):
         self._workloads = Workloads(self.cluster, self._teams, followed)
         self._groups = PodGroups(self.cluster, self._teams, followed)
         nodes = Nodes(self.cluster)
-        pods = Pods(self.cluster, self._teams, nodes.device, self._workloads.jobs)
+        pods = Pods(self.cluster, self._teams, nodes.device, self._workloads.jobs, self._workloads.holder)
         self._readers: dict[str, _Reader] = {
             "Node": nodes.facts,
             "Pod": pods.facts,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from gpuledger.events.workload import Ended, Preempted, Ready, Requeued, Resized, Started, Stopped, Submitted
 from gpuledger.sources.jobs import NO_USER, Teams
-from gpuledger.sources.kubernetes.admissions import Placement, asked, placements
+from gpuledger.sources.kubernetes.admissions import Placement, asked, parts_of_sets, placements
 from gpuledger.sources.kubernetes.naming import MADE, Named, Told, identity, namespace
-from gpuledger.sources.kubernetes.objects import Condition, Workload, WorkloadStatus
+from gpuledger.sources.kubernetes.objects import Condition, Meta, Workload, WorkloadStatus
 from gpuledger.sources.kubernetes.reading import (
     Seen,
     at_s,
@@ -32,6 +32,9 @@ ACCUMULATED = "status.accumulatedPastExecutionTimeSeconds"
 TOLERANCE_S = 1
 """The accumulated time is counted with fractions of a second, conditions without."""
 
+POD_SET, NAMED = "kueue.x-k8s.io/podset", ("kueue.x-k8s.io/workload", "kueue.x-k8s.io/prebuilt-workload-name")
+"""The label of a pod that names its pod set, and the labels or annotations that name its Workload."""
+
 _READY_REASONS = frozenset(("PodsReady", "Started"))
 
 
@@ -44,6 +47,8 @@ class _Run:
     """What earlier admissions had lasted when this one began."""
     placements: dict[str, Placement]
     """Part of the run -> what it holds; one part, unless there are several GPU models."""
+    pod_sets: dict[str, str] = field(default_factory=dict)
+    """Pod set -> the part that its pods are in."""
 
 
 @dataclass(slots=True)
@@ -70,13 +75,36 @@ class Workloads:
         self._cluster, self._teams, self._followed = cluster, teams, followed
         self._source = f"kueue/{cluster}"
         self._courses: dict[str, _Course] = {}
-        self.jobs: set[str] = set()
-        """Uids of the jobs whose pods these workloads stand for."""
+        self.jobs: dict[str, str] = {}
+        """Uids of the jobs whose pods these workloads stand for -> the workload."""
+        self._named: dict[tuple[str, str], str] = {}
 
     def follows(self, workload: str) -> bool:
         """Say whether a workload was told of: its later states are, whatever they ask for."""
         course = self._courses.get(workload)
         return course is not None and bool(course.told.known)
+
+    def holder(self, meta: Meta, bound_s: int) -> tuple[str, str] | None:
+        """Return the workload and the run that a pod is of, by who owns it; None when they are not known.
+
+        Args:
+            meta: The pod's.
+            bound_s: When it was bound to a node: one of an earlier admission was before the admission that there is.
+        """
+        known = [
+            *(
+                self._named.get((meta.namespace, meta.label(key) or meta.annotation(key) or ""))
+                for key in NAMED
+            ),
+            *(self.jobs.get(uid) for uid in (meta.uid, *(own.uid for own in meta.owner_references or ()))),
+        ]
+        workload = next((found for found in known if found), None)
+        course = None if workload is None else self._courses.get(workload)
+        if workload is None or course is None or course.run is None or bound_s < course.run.admitted_s:
+            return None
+        run = course.run
+        part = "" if "" in run.placements else run.pod_sets.get(meta.label(POD_SET) or "")
+        return None if part is None else (workload, f"{run.name}{part}")
 
     def facts(self, seen: Seen) -> tuple[list[MADE], list[Odd]]:
         """Return what follows from a state of a Workload.
@@ -86,13 +114,14 @@ class Workloads:
         """
         found = decode(Workload, seen.raw)
         workload = identity(found.metadata)
-        self.jobs.update(owner.uid for owner in found.metadata.owner_references or () if owner.uid)
+        self.jobs.update((own.uid, workload) for own in found.metadata.owner_references or () if own.uid)
         course = self._courses.get(workload)
         is_followed = workload == self._followed
         if course is None:
             if not is_followed and not asked(found):
                 return [], []
             course = self._courses[workload] = _Course(Told(self._source, workload))
+            self._named[found.metadata.namespace, found.metadata.name] = workload
         course.odd = []
         if not course.told.known and not is_followed:
             submitted_s = created_s(found.metadata)
@@ -101,6 +130,7 @@ class Workloads:
         _Unfolding(self._cluster, workload, course, found, seen).run()
         if seen.is_gone:
             del self._courses[workload]
+            self._named.pop((found.metadata.namespace, found.metadata.name), None)
         return course.told.take(), course.odd
 
     def _submitted(self, found: Workload, workload: str) -> tuple[Submitted, list[Odd]]:
@@ -165,7 +195,7 @@ class _Unfolding:
         if run is None:
             named, attempt = self._number(admitted_s)
             given = placements(self.found.spec, admission)
-            run = _Run(named, attempt, admitted_s, self.accumulated_s, given)
+            run = _Run(named, attempt, admitted_s, self.accumulated_s, given, parts_of_sets(admission))
             self._start(run)
             if admitted_s < created_s(self.found.metadata):
                 self._odd("start-before-submit", "Admitted: before metadata.creationTimestamp")

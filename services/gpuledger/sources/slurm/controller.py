@@ -128,6 +128,7 @@ class ControllerReader(LiveReader):
             restarts=small(record.restart_cnt),
             lineage=record.original_sluid or record.sluid or None,
             is_eligible=is_eligible(state.kind, record.state_reason or ""),
+            raw=str(record.job_id),
         )
 
 

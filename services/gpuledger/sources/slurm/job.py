@@ -8,7 +8,9 @@ the record had come, and of contradictory facts the furthest counts.
 
 import datetime as dt
 import hashlib
+import re
 from collections.abc import Iterator
+from typing import TypedDict
 
 import msgspec
 
@@ -16,6 +18,7 @@ from gpuledger.events.envelope import Event, data_json, make
 from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.events.workload import (
     Ended,
+    Located,
     Preempted,
     Requeued,
     Resumed,
@@ -25,6 +28,7 @@ from gpuledger.events.workload import (
     Suspended,
     WorkloadFact,
 )
+from gpuledger.kernel import handles
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import NO_USER
@@ -42,11 +46,18 @@ NEVER = instant(END_OF_TIME_S - 1)
 """When a job may start of which nobody can say when: it is no demand until a later record says better."""
 
 _DIGEST_CHARACTERS = 12
+_RAW = re.compile(r"[0-9]{1,20}")
 _VERSIONS = {Kind.PENDING: 1, Kind.RUNNING: 2, Kind.SUSPENDED: 2}
 _HELD_BACK, _OVER, _ALTERED = 0, 3, 4
 _STOPS: dict[Kind, type[Stopped]] = {Kind.REQUEUED: Requeued, Kind.PREEMPTED: Preempted}
 
 Facts = list[tuple[Event, bytes]]
+
+
+class _Named(TypedDict):
+    cluster: str
+    workload: str
+    run: str
 
 
 class SlurmJob(msgspec.Struct, kw_only=True, gc=False):
@@ -55,7 +66,7 @@ class SlurmJob(msgspec.Struct, kw_only=True, gc=False):
     Args:
         cluster: The cluster, as a part of an account path.
         job: Slurm's number as people see it: ``8841``, ``8841_7`` of an array, ``8841+1`` of a heterogeneous job.
-            The raw number of an array task is not used: most formats do not tell it.
+            The raw number of an array task names no run: most formats do not tell it.
         state: Its state.
         submitted_s: When this run was submitted: a requeue sets it anew.
         eligible_s: When it could first start.
@@ -82,6 +93,8 @@ class SlurmJob(msgspec.Struct, kw_only=True, gc=False):
         is_eligible: Whether a job that waits would start if enough GPUs were free.
         is_vague: Whether the format does not tell if the size was changed; of a fact that contradicts one of a better
             format the other counts.
+        raw: The number that hosts know the job by, where the record tells it: an array task and a component have
+            another than the one that people see.
         oddities: What is odd about the record besides what follows from the above.
     """
 
@@ -112,6 +125,7 @@ class SlurmJob(msgspec.Struct, kw_only=True, gc=False):
     is_altered: bool = False
     is_eligible: bool = True
     is_vague: bool = False
+    raw: str | None = None
     oddities: tuple[Odd, ...] = ()
 
     @property
@@ -196,16 +210,23 @@ def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Od
             version=version,
         )
         facts.append(_fact(job, run, "started", begin_s, started))
-        if job.suspended_at_s is not None:
-            pause = Suspended(cluster=cluster, workload=workload, run=run)
-            facts.append(_fact(job, run, "suspended", job.suspended_at_s, pause))
-        if job.resumed_at_s is not None:
-            resumption = Resumed(cluster=cluster, workload=workload, run=run)
-            facts.append(_fact(job, run, "resumed", job.resumed_at_s, resumption))
+        for what, at_s, fact in _besides(job, workload, run, begin_s):
+            facts.append(_fact(job, run, what, at_s, fact))
     if is_over and job.ended_s is not None:
         for what, fact in _stops(job, workload, begin_s, version):
             facts.append(_fact(job, run, what, job.ended_s, fact))
     return facts, list(_oddities(job, begin_s))
+
+
+def _besides(job: SlurmJob, workload: str, run: str, begin_s: int) -> Iterator[tuple[str, int, WorkloadFact]]:
+    """Yield what else is told of a run that has begun, and when it was so."""
+    named: _Named = {"cluster": job.cluster, "workload": workload, "run": run}
+    if job.raw is not None and job.raw != job.job and _RAW.fullmatch(job.raw):
+        yield "located", begin_s, Located(**named, handles=[handles.slurm_job(job.raw)])
+    if job.suspended_at_s is not None:
+        yield "suspended", job.suspended_at_s, Suspended(**named)
+    if job.resumed_at_s is not None:
+        yield "resumed", job.resumed_at_s, Resumed(**named)
 
 
 def _version(job: SlurmJob) -> int:

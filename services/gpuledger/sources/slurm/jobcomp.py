@@ -116,6 +116,7 @@ class _Documents(JobReader):
             "labels": self.labels(account, document.partition, document.qos),
             "exit": document.exit_code or None,
             "lineage": document.original_sluid or document.sluid or None,
+            "raw": str(document.jobid),
         }
 
 

@@ -167,6 +167,7 @@ class AccountingReader(JobReader):
             restarts=small(record.restart_cnt),
             lineage=record.original_sluid or record.sluid or None,
             is_altered="JOB_ALTERED" in (record.flags or ()),
+            raw=str(record.job_id),
         )
 
 

@@ -35,7 +35,7 @@ WANTED = (
 _READ = (
     "Cluster", "Account", "User", "Partition", "QOS", "State", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
     "Suspended", "TimelimitRaw", "Timelimit", "AllocTRES", "ReqTRES", "NodeList", "ExitCode", "Flags", "SubmitLine",
-    "Restarts", "SLUID", "OriginalSluid",
+    "Restarts", "SLUID", "OriginalSluid", "JobIDRaw",
 )  # fmt: skip
 """The columns that are read beside JobID; those that are not there are empty."""
 
@@ -110,6 +110,7 @@ class _Rows(JobReader):
         (
             cluster, account, user, partition, qos, word, submit, eligible, start, end, elapsed, suspended, minutes,
             limit, held_tres, asked_tres, hosts, exit_, flags, command, restarts, sluid, original,
+            raw,
         ) = self._wanted(cells)  # fmt: skip
         submitted_s, _ = self.time("Submit", submit)
         if submitted_s is None:
@@ -146,6 +147,7 @@ class _Rows(JobReader):
             restarts=None if restarts in EMPTY else whole_number("Restarts", restarts),
             lineage=original or sluid or None,
             is_altered="JobAltered" in flags,
+            raw=raw,
             oddities=times.oddities,
         )
 

@@ -91,6 +91,7 @@ class JobBlocks(TextReader):
             restarts=whole_number("Restarts", said["Restarts"]) if said["Restarts"] else None,
             oddities=tuple(oddities),
             is_eligible=is_eligible(state.kind, said["Reason"]),
+            raw=said[KEY],
         )
 
     def _of_hosts(self, raw: bytes) -> Gpus | None:

@@ -123,6 +123,7 @@ class SqueueReader(TextReader):
             oddities=tuple(oddities),
             is_eligible=is_eligible(state.kind, reason),
             is_vague="resize" not in said,
+            raw=next((told for told in ids if told.isdigit()), None),
         )
         if number.tasks and state.kind is Kind.PENDING:
             return self.waiting(job, number.array, number.tasks)

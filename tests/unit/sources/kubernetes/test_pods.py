@@ -4,6 +4,8 @@ import pytest
 from tests.unit.sources.kubernetes.building import (
     UID,
     Object,
+    admission,
+    assignment,
     bound,
     change,
     conditions,
@@ -11,14 +13,16 @@ from tests.unit.sources.kubernetes.building import (
     node,
     odd,
     pod,
+    pod_set,
     read,
     terminated,
     told,
+    workload,
 )
 
-from gpuledger.events.workload import Ended, Started, Submitted
+from gpuledger.events.workload import Ended, Located, Started, Submitted
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.protocol import Fault
+from gpuledger.sources.protocol import Fault, Translated
 from gpuledger.sources.registry import source
 
 BEGAN = 1_793_476_800  # 2026-10-31T20:00:00Z
@@ -61,8 +65,11 @@ def test_pods_of_a_group_are_its_runs(tmp_path: Path) -> None:
     items = read(
         tmp_path, pod("a", 1, bound(AT_5), metadata=grouped), pod("b", 1, None, metadata=grouped, node=None)
     )
-    (event,) = events(items)
+    event, located = events(items)
     assert isinstance(event.data, Started)
+    assert isinstance(located.data, Located)
+    assert (located.data.workload, located.data.run) == ("team-a/pg-1", event.data.run)
+    assert located.data.handles == ["pod/team-a/a"]
     assert (event.data.workload, event.data.account) == ("team-a/pg-1", None)
     assert event.data.run.startswith(UID)
     assert odd(items) == ["no-queue"]
@@ -81,6 +88,63 @@ def test_pods_of_a_group_are_its_runs(tmp_path: Path) -> None:
 )
 def test_pods_that_others_stand_for_are_passed_over(tmp_path: Path, marked: Object) -> None:
     assert read(tmp_path, pod("x", 1, bound(AT_5), metadata=marked)) == []
+
+
+OWNED = {"ownerReferences": [{"kind": "Job", "name": "train", "uid": "job-train", "controller": True}]}
+
+
+def admitted(at: str, **more: Object) -> Object:
+    given = admission(
+        *(assignment(name, 1, 8, flavor) for name, flavor in (("main", "h100"), *more.pop("and", ())))
+    )
+    status = {"admission": given, "conditions": conditions(Admitted=("True", "Admitted", at))}
+    return workload("train", [pod_set("main", 1, 8)], status | more)
+
+
+def located(items: list[Translated | Fault]) -> list[tuple[str, str, list[str]]]:
+    return [
+        (e.data.workload, e.data.run, e.data.handles) for e in events(items) if isinstance(e.data, Located)
+    ]
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        OWNED,
+        {"annotations": {"kueue.x-k8s.io/workload": "job-train"}},
+        {"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "job-train"}},
+    ],
+    ids=["by its job", "by the name of the workload", "by a workload made before"],
+)
+def test_a_pod_of_a_kueue_workload_is_what_hosts_call_its_run(tmp_path: Path, marked: Object) -> None:
+    found = pod("x", 1, bound(AT_5), metadata=marked)
+    items = read(tmp_path, admitted(AT_5), found, change("DELETED", found, AT_9))
+    owner = admitted(AT_5)["metadata"]
+    handles = [f"pod/{found['metadata']['uid']}", "pod/team-a/x"]
+    assert set(map(repr, located(items))) == {repr((f"team-a/job-train/{owner['uid']}", "1", handles))}
+    assert [name for name, _ in told(events(items))].count("workload.started") == 1
+
+
+def test_pods_are_of_the_admission_after_which_they_were_bound(tmp_path: Path) -> None:
+    early, unbound = (
+        pod("x", 1, bound(AT_5), metadata=OWNED),
+        pod("y", 1, {"phase": "Pending"}, metadata=OWNED),
+    )
+    assert located(read(tmp_path, admitted(AT_9), early, unbound)) == []
+    assert located(read(tmp_path, early, admitted(AT_5))) == []
+
+
+def test_pods_of_a_workload_on_two_models_are_of_the_part_of_their_pod_set(tmp_path: Path) -> None:
+    whole = admitted(AT_5, **{"and": (("side", "a100"),)})
+    pods = [
+        pod(name, 1, bound(AT_9), metadata={**OWNED, "labels": {"kueue.x-k8s.io/podset": pod_set}})
+        for name, pod_set in (("x", "main"), ("y", "side"), ("z", "unheard-of"))
+    ]
+    found = located(read(tmp_path, whole, *pods))
+    assert [(run, handles[1]) for _, run, handles in found] == [
+        ("1-h100", "pod/team-a/x"),
+        ("1-a100", "pod/team-a/y"),
+    ]
 
 
 def test_a_queue_name_alone_does_not_make_it_a_pod_of_kueue(tmp_path: Path) -> None:

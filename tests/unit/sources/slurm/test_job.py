@@ -48,6 +48,31 @@ def odd(told: SlurmJob) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    ("number", "raw", "handles"),
+    [
+        ("8841_7", "8849", ["job/8849"]),
+        ("8841_9", "8841", ["job/8841"]),
+        ("8841+1", "8842", ["job/8842"]),
+        ("8841", "8841", []),
+        ("8841_7", None, []),
+        ("8841_7", "(null)", []),
+        ("8841_7", "9" * 21, []),
+    ],
+)
+def test_hosts_know_a_task_and_a_component_by_the_raw_number(
+    number: str, raw: str | None, handles: list[str]
+) -> None:
+    found = [event.data for event in facts(job(job=number, raw=raw))]
+    located = [data for data in found if isinstance(data, events.Located)]
+    assert [handle for data in located for handle in data.handles] == handles
+    assert all((data.workload, data.run) == (W, str(T)) for data in located)
+
+
+def test_what_never_started_is_on_no_host() -> None:
+    assert names(job("PENDING", job="8841_7", raw="8849")) == ["submitted"]
+
+
+@pytest.mark.parametrize(
     ("state", "told"),
     [
         ("PENDING", ["submitted"]),

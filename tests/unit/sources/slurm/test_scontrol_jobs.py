@@ -50,12 +50,16 @@ def what(event: Event) -> tuple[str, str, int, object, object]:
 @pytest.mark.parametrize(
     ("file", "records", "facts"),
     [
-        ("lab-scontrol-jobs.txt.gz", 29, {"submitted": 29, "started": 27, "ended": 29, "resumed": 1}),
+        (
+            "lab-scontrol-jobs.txt.gz",
+            29,
+            {"submitted": 29, "started": 27, "located": 6, "ended": 29, "resumed": 1},
+        ),
         ("lab-job-suspended.txt", 1, {"submitted": 1, "started": 1, "suspended": 1}),
-        ("gcm-scontrol-all-gpus.txt.gz", 1, {"submitted": 1, "started": 1}),
+        ("gcm-scontrol-all-gpus.txt.gz", 1, {"submitted": 1, "started": 1, "located": 1}),
         ("gcm-scontrol-multi-node.txt.gz", 1, {"submitted": 1, "started": 1}),
-        ("gcm-scontrol-no-gpus.txt.gz", 1, {"submitted": 1, "started": 1}),
-        ("gcm-scontrol-some-gpus.txt.gz", 1, {"submitted": 1, "started": 1}),
+        ("gcm-scontrol-no-gpus.txt.gz", 1, {"submitted": 1, "started": 1, "located": 1}),
+        ("gcm-scontrol-some-gpus.txt.gz", 1, {"submitted": 1, "started": 1, "located": 1}),
     ],
 )
 def test_every_job_of_a_real_listing_is_read(file: str, records: int, facts: dict[str, int]) -> None:

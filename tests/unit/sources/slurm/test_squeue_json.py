@@ -52,13 +52,21 @@ def submissions(items: Items) -> list[tuple[str, int, bool]]:
 @pytest.mark.parametrize(
     ("file", "records", "facts"),
     [
-        ("lab-squeue-running.json.gz", 15, {"submitted": 15, "started": 12}),
-        ("lab-squeue-suspended.json.gz", 17, {"submitted": 18, "started": 12, "ended": 6, "suspended": 1}),
-        ("lab-squeue-nodedown.json.gz", 18, {"submitted": 18, "started": 17, "ended": 17, "resumed": 1}),
+        ("lab-squeue-running.json.gz", 15, {"submitted": 15, "started": 12, "located": 2}),
+        (
+            "lab-squeue-suspended.json.gz",
+            17,
+            {"submitted": 18, "started": 12, "located": 2, "ended": 6, "suspended": 1},
+        ),
+        (
+            "lab-squeue-nodedown.json.gz",
+            18,
+            {"submitted": 18, "started": 17, "located": 4, "ended": 17, "resumed": 1},
+        ),
         (
             "../slurm/captures/squeue-live.json.gz",
             29,
-            {"submitted": 29, "started": 27, "ended": 29, "resumed": 1},
+            {"submitted": 29, "started": 27, "located": 6, "ended": 29, "resumed": 1},
         ),
         ("../slurm/rivos/squeue_out.json.gz", 2, {"submitted": 11, "started": 1, "resumed": 1}),
         ("../slurm/slurm-web/slurm-job-gpus-multi-nodes.json.gz", 1, {"submitted": 1, "started": 1}),
