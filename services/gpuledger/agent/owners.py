@@ -1,14 +1,19 @@
 """Which run holds a device, asked of the host: the scheduler's own traces of it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from gpuledger.agent.driver import Device
 from gpuledger.kernel import handles
+from gpuledger.kernel.errors import Unavailable
+
+if TYPE_CHECKING:
+    from gpuledger.agent.pod_resources import Given
 
 _SLURM_JOB = re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE)
 
@@ -75,34 +80,54 @@ class Slurm:
 
 
 class Kubelet:
-    """Kubernetes: what the kubelet remembers of devices that it gave to pods.
+    """Kubernetes: what the kubelet says of devices that it gave to pods, else what its file remembers.
+
+    The service names pods by name, the file by UID. Either is a handle of the run.
 
     Args:
         checkpoint: The kubelet's file, ``kubelet_internal_checkpoint`` in its folder of device plugins.
+        service: Lists the devices of pods; None where nobody can be asked.
         resource: Names of resources that are devices begin so.
     """
 
-    def __init__(self, checkpoint: Path, resource: str = "nvidia.com/") -> None:
-        self._checkpoint, self._resource = checkpoint, resource
-        self._pods: dict[str, str] = {}
+    def __init__(
+        self,
+        checkpoint: Path,
+        service: Callable[[], Iterable["Given"]] | None = None,
+        resource: str = "nvidia.com/",
+    ) -> None:
+        self._checkpoint, self._service, self._resource = checkpoint, service, resource
+        self._pods: dict[str, set[str]] = {}
 
     def look(self) -> None:
-        """Read the checkpoint anew; one that cannot be read tells of nobody."""
+        """Ask the service, or read the checkpoint anew; one that cannot be read tells of nobody."""
         self._pods = {}
+        for resource, device, handle in self._told():
+            if resource.startswith(self._resource):
+                # Of a device that is shared in time there are several, GPU-1::0, GPU-1::1.
+                self._pods.setdefault(device.partition("::")[0], set()).add(handle)
+
+    def handle(self, device: Device, pids: Sequence[int]) -> str | None:
+        """Return the run of the pod that was given the device; None when pods share it, as of jobs."""
+        del pids
+        pods = self._pods.get(device.uuid, set())
+        return next(iter(pods)) if len(pods) == 1 else None
+
+    def _told(self) -> Iterable[tuple[str, str, str]]:
+        if self._service is not None:
+            with suppress(Unavailable):
+                return [(g.resource, g.device, handles.pod_name(g.namespace, g.pod)) for g in self._service()]
+        return self._remembered()
+
+    def _remembered(self) -> Iterable[tuple[str, str, str]]:
         try:
             document = msgspec.json.decode(_read(self._checkpoint).encode(), type=_Checkpoint)
         except msgspec.DecodeError:
             return
         for entry in document.Data.PodDeviceEntries or ():
-            if entry.ResourceName.startswith(self._resource):
-                listed = entry.DeviceIDs.values() if isinstance(entry.DeviceIDs, dict) else [entry.DeviceIDs]
-                self._pods.update((uuid, entry.PodUID) for uuids in listed for uuid in uuids)
-
-    def handle(self, device: Device, pids: Sequence[int]) -> str | None:
-        """Return the run of the pod that was given the device."""
-        del pids
-        pod = self._pods.get(device.uuid)
-        return None if pod is None else handles.pod_uid(pod)
+            listed = entry.DeviceIDs.values() if isinstance(entry.DeviceIDs, dict) else [entry.DeviceIDs]
+            for device in (device for devices in listed for device in devices):
+                yield entry.ResourceName, device, handles.pod_uid(entry.PodUID)
 
 
 class _Entry(msgspec.Struct):

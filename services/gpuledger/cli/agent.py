@@ -49,8 +49,15 @@ def nvml(
         Path | None, typer.Option("--job-map", help="Slurm: folder where a prolog writes a file per device.")
     ] = None,
     checkpoint: Annotated[
-        Path, typer.Option("--kubelet-checkpoint", help="Kubernetes: the kubelet's memory of devices.")
+        Path,
+        typer.Option(
+            "--kubelet-checkpoint",
+            help="Kubernetes: the kubelet's memory, read where the socket does not answer.",
+        ),
     ] = Path("/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"),
+    pod_resources: Annotated[
+        Path, typer.Option("--pod-resources", help="Kubernetes: the kubelet's socket that is asked first.")
+    ] = Path("/var/lib/kubelet/pod-resources/kubelet.sock"),
     spool: Annotated[
         Path | None, typer.Option("--spool", help="Folder for what is not published yet; in the data folder.")
     ] = None,
@@ -74,7 +81,7 @@ def nvml(
     folder = spool or config.home / "agent"
     waiting = Spool(folder, spool_mib * MIB)
     health, clock = Health(folder / "health.json"), SystemClock()
-    holders = _owners(scheduler, job_map, checkpoint)
+    holders = _owners(scheduler, job_map, checkpoint, pod_resources)
     works = Config(
         cluster=cluster_name(cluster),
         host=host or socket.gethostname(),
@@ -100,13 +107,21 @@ def _work(sampler: "Sampler", shipping: "Shipping", works: "Config", *, once: bo
         thread.join()
 
 
-def _owners(scheduler: Scheduler, job_map: Path | None, checkpoint: Path) -> "Owners":
+def _owners(scheduler: Scheduler, job_map: Path | None, checkpoint: Path, socket_: Path) -> "Owners":
     from gpuledger.agent import owners
 
     match scheduler:
         case Scheduler.SLURM:
             return owners.Slurm(job_map)
         case Scheduler.KUBERNETES:
-            return owners.Kubelet(checkpoint)
+            from gpuledger.kernel.errors import Refused
+
+            try:
+                from gpuledger.agent.pod_resources import PodResources
+            except ImportError as error:
+                raise Refused(
+                    f"the kubelet cannot be asked: {error}", hint="pip install 'gpuledger[kubernetes]'"
+                ) from error
+            return owners.Kubelet(checkpoint, PodResources(f"unix://{socket_.absolute()}").given)
         case Scheduler.NONE:
             return owners.Nobody()
