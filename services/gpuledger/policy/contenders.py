@@ -101,9 +101,11 @@ class Contender:
             return Tier.SHARE_ZERO
         if not self.entitled:
             return Tier.NOT_ENTITLED
-        if waits and running_milli < self.floor_milli:
-            return Tier.BELOW_FLOOR
-        return Tier.BY_RATIO
+        return Tier.BELOW_FLOOR if waits and self.is_below(running_milli) else Tier.BY_RATIO
+
+    def is_below(self, running_milli: int) -> bool:
+        """Say whether the floor counts for it while it waits, when so much runs."""
+        return running_milli < self.floor_milli and self.share > 0 and self.entitled > 0
 
     def adopt(self, children: tuple["Contender", ...]) -> "Contender":
         """Hang the children below.
@@ -118,33 +120,35 @@ class Contender:
 
 def allocated(tree: Tree, config: PolicyConfig) -> Contender:
     """Return the tree as contenders for funded starts."""
-
-    def grow(contender: Contender, node: Node) -> Contender:
-        scale = math.lcm(*(child.entitled_with_ahead.denominator for child in node.children))
-        below = []
-        for child in node.children:
-            entitled = int(child.entitled_with_ahead * scale)
-            below.append(grow(Contender(
-                child,
-                used=child.used_gpu_ms,
-                entitled=entitled,
-                scale=scale,
-                base=entitled,
-                floor_milli=floor_milli(child, tree, config),
-            ), child))  # fmt: skip
-        return contender.adopt(tuple(below))
-
-    return grow(Contender(tree.root, used=0, entitled=1), tree.root)
+    return _funded(Contender(tree.root, used=0, entitled=1), tree.root, tree, config)
 
 
 def unallocated(tree: Tree) -> Contender:
     """Return the tree as contenders for unallocated starts: use / share, no floor."""
+    return _unfunded(tree.root)
 
-    def grow(node: Node) -> Contender:
-        contender = Contender(node, used=node.unallocated_gpu_ms, entitled=node.share)
-        return contender.adopt(tuple(grow(child) for child in node.children))
 
-    return grow(tree.root)
+def _funded(contender: Contender, node: Node, tree: Tree, config: PolicyConfig) -> Contender:
+    """Hang the contenders for funded starts below one of them."""
+    scale = math.lcm(*(child.entitled_with_ahead.denominator for child in node.children))
+    below = []
+    for child in node.children:
+        entitled = int(child.entitled_with_ahead * scale)
+        one = Contender(
+            child,
+            used=child.used_gpu_ms,
+            entitled=entitled,
+            scale=scale,
+            base=entitled,
+            floor_milli=floor_milli(child, tree, config),
+        )
+        below.append(_funded(one, child, tree, config))
+    return contender.adopt(tuple(below))
+
+
+def _unfunded(node: Node) -> Contender:
+    contender = Contender(node, used=node.unallocated_gpu_ms, entitled=node.share)
+    return contender.adopt(tuple(_unfunded(child) for child in node.children))
 
 
 def floor_milli(node: Node, tree: Tree, config: PolicyConfig) -> int:

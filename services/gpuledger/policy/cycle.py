@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gpuledger.kernel.collecting import without_collecting
+from gpuledger.kernel.collecting import without_cycles
 from gpuledger.policy import explain
 from gpuledger.policy.contenders import NEVER
 from gpuledger.policy.credits import Credit, divide_by_credits
@@ -114,7 +114,7 @@ def run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
     Raises:
         Refused: When the state contradicts itself (an account listed twice).
     """
-    with without_collecting():  # nothing that a cycle makes refers to itself
+    with without_cycles():  # nothing that a cycle makes refers to itself
         return _run_cycle(state, config)
 
 

@@ -149,8 +149,12 @@ class Walk:
         holders = {turn.workload.workload: turn for turn in turns if turn.workload.workload in reserved}
         self.book = Reservations(state, holders, yard, preemption, config)
         self._heads: dict[SizeClass, Turn] = {}
-        self._missing: dict[str, int] = {}
+        self._aheads: dict[SizeClass, explain.Ahead] = {}
         self._outlooks: dict[Ask, Outlook] = {}
+        self._failed: dict[Ask, Outlook] = {}
+        """What those waited for who found no room."""
+        self._in_vain: set[Ask] = set()
+        """Those of them for whom nothing was given back since."""
         self._seen = yard.version
 
     def decide(self) -> Iterator[Decision | Shared]:
@@ -158,7 +162,7 @@ class Walk:
         shared, kept, may_take_own = self._outlooks.get, self.book.kept, self.preemption.may_take_own
         for turn in self._turns:
             gang = turn.workload
-            outlook = shared(turn.ask)
+            outlook = shared(turn.ask) or self._renewed(turn)
             if (
                 outlook is None
                 or gang.workload in kept
@@ -199,6 +203,8 @@ class Walk:
         if placement is not None:
             reason = explain.starts(turn, free_milli=free_milli)
             self.yard.start(self._started(turn, placement))
+            if held is not None:
+                self._in_vain.clear()
             self._note_changes()
             return Decision(
                 workload=gang.workload,
@@ -209,11 +215,10 @@ class Walk:
                 klass=turn.klass,
             )
         decision = self._wait(turn, held, safe_until_s, free_milli)
-        if (
-            held is not None
-            and self.book.kept.get(gang.workload) is held
-            and len(self.yard.leaving) == leaving
-        ):
+        is_given_up = held is not None and self.book.kept.get(gang.workload) is not held
+        if is_given_up or len(self.yard.leaving) != leaving:
+            self._in_vain.clear()
+        elif held is not None:
             self._pass_over(seen)
         self._note_changes()
         return decision
@@ -234,8 +239,7 @@ class Walk:
         blocking = self._blocking(turn, safe_until_s)
         head = self._heads[size_class]
         if head is not turn:
-            missing_milli = self._missing[head.workload.workload]
-            return self._wait_with_others(turn, Outlook(free_milli, blocking, head, missing_milli))
+            return self._wait_with_others(turn, Outlook(free_milli, blocking, self._aheads[size_class]))
         if blocking is not None:
             reason = explain.waits_beside(turn, blocking)
             return self._wait_alone(turn, free_milli, reason, {"reserved_at_s": blocking.at_s})
@@ -253,8 +257,32 @@ class Walk:
     def _wait_with_others(self, turn: Turn, outlook: Outlook) -> Shared:
         """Wait for what everybody waits for who asks for the same, until something changes."""
         self._note_changes()
-        self._outlooks[turn.ask] = outlook
+        self._outlooks[turn.ask] = self._failed[turn.ask] = outlook
+        self._in_vain.add(turn.ask)
         return Shared(turn, outlook)
+
+    def _renewed(self, turn: Turn) -> Outlook | None:
+        """Return what those wait for now who ask for the same and found no room; None when there may be some.
+
+        Starts, promises and bound reservations only take room away: while nobody gives any back, they find none. If
+        somebody did, and there is none for them now nor soon, they wait on behind the head of their size class: from
+        others they could not take any. What is free is another amount, and which reservation stands in the way, too.
+        """
+        ask = turn.ask
+        before = self._failed.get(ask)
+        if before is None:
+            return None
+        safe_until_s = self._safe_until_s(turn)
+        if ask not in self._in_vain:
+            _, gpus_milli, gpu_model, _ = ask
+            if self.yard.fit_now(gpus_milli, gpu_model, safe_until_s) or (
+                before.is_funded and self.yard.fit_soon(gpus_milli, gpu_model)
+            ):
+                return None
+            self._in_vain.add(ask)
+        blocking = self._blocking(turn, safe_until_s) if before.is_funded else None
+        outlook = self._outlooks[ask] = Outlook(self.yard.free_milli, blocking, before.ahead)
+        return outlook
 
     def _pass_over(self, seen: int) -> None:
         """Take the hosts for unchanged since a version: what was given up is kept again."""
@@ -283,7 +311,8 @@ class Walk:
         elif is_head and self.book.bound_of(size_class) is None:
             held = self.book.target(turn)
         if is_head:
-            self._missing[turn.workload.workload] = max(turn.workload.gpus_milli - self.yard.free_milli, 0)
+            missing_milli = max(turn.workload.gpus_milli - self.yard.free_milli, 0)
+            self._aheads[size_class] = explain.Ahead(turn, missing_milli)
         return held
 
     def _blocking(self, turn: Turn, safe_until_s: int) -> Reservation | None:

@@ -80,9 +80,11 @@ class Ahead:
     """
 
     def __init__(self, head: Turn, missing_milli: int) -> None:
+        self.missing_milli = missing_milli
         self._head = head
         self._said = f"{head.workload.workload} of account {head.account} is ahead, for which {_missing(missing_milli)}"
-        self._named: dict[str, str] = {}
+        self._parting: dict[str, tuple[int, str]] = {}
+        """By leaf: at which level its path and the head's part, and how the head's side stands there."""
 
     def told(self, position: int, spots: Sequence[tuple[Line, int]]) -> str:
         """Say who is ahead of a workload, why, and what that one waits for.
@@ -91,16 +93,31 @@ class Ahead:
             position: Its place in the order.
             spots: The lines from its root down to its leaf, and its place in each.
         """
-        return f"Waits at place {position}: {self._said}; {self._preferred(spots)}."
+        leaf = spots[-1][0].contender.path
+        if leaf not in self._parting:
+            self._parting[leaf] = self._part(spots)
+        level, named = self._parting[leaf]
+        line, place = spots[level]
+        mine = line.contender
+        theirs = _with_ratio(
+            mine.path,
+            line.used[place] * mine.scale,
+            mine.entitled,
+            is_below=mine.is_below(line.running[place]),
+        )
+        if named:
+            return f"Waits at place {position}: {self._said}; {named} comes before {theirs}."
+        return (
+            f"Waits at place {position}: {self._said}; both are of account {theirs}, "
+            "where priority and then submit time decide."
+        )
 
-    def _preferred(self, spots: Sequence[tuple[Line, int]]) -> str:
-        """Say which comparison put the head before it: the one where their paths part."""
-        for mine, (line, place) in zip(self._head.chain, spots, strict=False):
+    def _part(self, spots: Sequence[tuple[Line, int]]) -> tuple[int, str]:
+        """Return which comparison put the head before it: the one where their paths part, the last without one."""
+        for level, (mine, (line, _)) in enumerate(zip(self._head.chain, spots, strict=False)):
             if mine.account != line.contender.path:
-                if mine.account not in self._named:
-                    self._named[mine.account] = f"{_named(mine)} comes before "
-                return self._named[mine.account] + _named_at(line, place)
-        return f"both are of account {_named_at(*spots[-1])}, where priority and then submit time decide"
+                return level, _named(mine)
+        return -1, ""
 
 
 def waits_for_free(turn: Turn, *, free_milli: int) -> str:
@@ -168,22 +185,14 @@ def waits_until_eligible(workload: PendingWorkload, *, at_s: int) -> str:
 
 
 def _named(standing: Standing) -> str:
-    return _with_ratio(standing.account, standing.used, standing.entitled, standing.tier)
+    is_below = standing.tier is Tier.BELOW_FLOOR
+    return _with_ratio(standing.account, standing.used, standing.entitled, is_below=is_below)
 
 
-def _named_at(line: Line, place: int) -> str:
-    mine = line.contender
-    return _with_ratio(
-        mine.path, line.used[place] * mine.scale, mine.entitled, mine.tier(line.running[place])
-    )
-
-
-def _with_ratio(account: str, used: int, entitled: int, tier: Tier) -> str:
+def _with_ratio(account: str, used: int, entitled: int, *, is_below: bool) -> str:
     ratio = ratio_text(used, entitled)
     figures = "no entitlement yet" if ratio is None else f"ratio {ratio}"
-    if tier is Tier.BELOW_FLOOR:
-        figures += ", running below its floor"
-    return f"{account} ({figures})"
+    return f"{account} ({figures}{', running below its floor' if is_below else ''})"
 
 
 def _missing(gpus_milli: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from gpuledger.kernel.accounts import own_path
-from gpuledger.kernel.collecting import without_collecting
+from gpuledger.kernel.collecting import without_cycles
 from gpuledger.policy.blocks import Blocks, Spot, cut
 from gpuledger.policy.cycle import Cycle, decide_outside, parted, run_cycle, tree_of
 from gpuledger.policy.decisions import STARTED, Action, Decision, Shared, Walk
@@ -136,7 +136,7 @@ class Prepared:
             Refused: When the workload waits already.
         """
         standing = self._settle()
-        with without_collecting():
+        with without_cycles():
             after = _with(standing, workload, at_s, self.config)
             if after is None:
                 full = prepare(with_submission(standing.told(at_s), workload, at_s), self.config)
@@ -164,7 +164,7 @@ def prepare(state: ClusterState, config: PolicyConfig) -> Prepared:
 
 
 def _stand(state: ClusterState, config: PolicyConfig) -> _Standing:
-    with without_collecting():
+    with without_cycles():
         yard = Yard(state, config.quantum_s)
         queue, outside = parted(state, yard)
         tree = tree_of(state, queue, config)

@@ -14,24 +14,21 @@ class Outlook:
     Args:
         free_milli: What was free.
         blocking: The reservation but for which it would fit.
-        head: Who was ahead in the size class; None for unallocated work, which waits for what is free.
-        head_missing_milli: What that one is missing.
+        ahead: The head of the size class; None for unallocated work, which waits for what is free.
     """
 
-    __slots__ = ("_ahead", "blocking", "free_milli", "head_missing_milli", "is_funded")
+    __slots__ = ("ahead", "blocking", "free_milli", "is_funded")
 
     def __init__(
         self,
         free_milli: int,
         blocking: Reservation | None = None,
-        head: Turn | None = None,
-        head_missing_milli: int = 0,
+        ahead: explain.Ahead | None = None,
     ) -> None:
         self.free_milli = free_milli
         self.blocking = blocking
-        self.head_missing_milli = head_missing_milli
-        self.is_funded = head is not None
-        self._ahead = None if head is None else explain.Ahead(head, head_missing_milli)
+        self.ahead = ahead
+        self.is_funded = ahead is not None
 
     def reason(self, turn: Turn) -> str:
         """Say it to one of them."""
@@ -45,14 +42,13 @@ class Outlook:
         """Return both."""
         spots = turn.spots()
         numbers = figures(turn, self.free_milli, spots)
-        position = numbers["position"]
-        if self._ahead is None:
+        if self.ahead is None:
             return explain.waits_for_free(turn, free_milli=self.free_milli), numbers
         if self.blocking is not None:
             numbers["reserved_at_s"] = self.blocking.at_s
             return explain.waits_beside(turn, self.blocking), numbers
-        numbers["head_missing_milli"] = self.head_missing_milli
-        return self._ahead.told(position, spots), numbers
+        numbers["head_missing_milli"] = self.ahead.missing_milli
+        return self.ahead.told(numbers["position"], spots), numbers
 
 
 def figures(turn: Turn, free_milli: int, spots: Sequence[tuple[Line, int]] | None = None) -> dict[str, int]:

@@ -6,6 +6,7 @@ size. Whole GPUs are never put together from what fractions leave of several.
 """
 
 from bisect import bisect_left, insort
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -58,29 +59,31 @@ class Room:
 
     def __init__(self, hosts: Iterable[HostState], taken: Iterable[Placement] = ()) -> None:
         self._hosts: dict[str, HostState] = {}
-        self._free: dict[str, int] = {}
-        self._shelves: dict[tuple[str, int], _Shelf] = {}
-        self._kind: dict[str, tuple[str, int]] = {}
-        for host in hosts:
+        for host in sorted(hosts, key=lambda host: host.host):
             if host.host in self._hosts:
                 raise Refused(f"host {host.host!r} is listed twice")
-            if not host.draining:
-                self._hosts[host.host] = host
-                self._free[host.host] = host.gpus_milli
+            self._hosts[host.host] = host
+        self._hosts = {name: host for name, host in self._hosts.items() if not host.draining}
+        self._kind = {name: (host.gpu_model, host.gpus_milli) for name, host in self._hosts.items()}
+        free = {name: host.gpus_milli for name, host in self._hosts.items()}
         for placement in taken:
             for host_name, milli in placement.items():
-                if host_name in self._free:
-                    self._free[host_name] -= milli
-        for name in sorted(self._hosts):
-            host = self._hosts[name]
-            kind = self._kind[name] = (host.gpu_model, host.gpus_milli)
-            self._shelves.setdefault(kind, _Shelf()).append(name, self._free[name])
-        self._shelves = dict(sorted(self._shelves.items()))
+                if host_name in free:
+                    free[host_name] -= milli
+        self._free: dict[str, int] = {}
+        self._shelves: dict[tuple[str, int], _Shelf] = {}
+        self.set_all(free)
 
     @property
     def free_milli(self) -> int:
         """Everything that is free."""
         return sum(max(milli, 0) for milli in self._free.values())
+
+    def with_free(self, free: Mapping[str, int]) -> "Room":
+        """Return a room of its own with the same hosts and other GPUs free."""
+        room = copy(self)
+        room.set_all(free)
+        return room
 
     def copy(self) -> "Room":
         """Return a room of its own with the same GPUs free."""
@@ -130,6 +133,15 @@ class Room:
         """
         self._move(placement, sign=1)
 
+    def set_all(self, free: Mapping[str, int]) -> None:
+        """Say anew how much of each host is free."""
+        kinds: defaultdict[tuple[str, int], defaultdict[int, list[str]]]
+        kinds = defaultdict(lambda: defaultdict(list))
+        for name, kind in self._kind.items():  # sorted by name, as the lists of a shelf are
+            kinds[kind][free[name]].append(name)
+        self._free = dict(free)
+        self._shelves = {kind: _Shelf(dict(hosts)) for kind, hosts in sorted(kinds.items())}
+
     def _move(self, placement: Placement, *, sign: int) -> None:
         for host, milli in placement.items():
             if host not in self._hosts:
@@ -154,20 +166,13 @@ class Room:
 class _Shelf:
     """Hosts of one model and size, sorted by what is free on them."""
 
-    def __init__(self, hosts: dict[int, list[str]] | None = None) -> None:
-        self._hosts = hosts or {}
-        self._amounts = sorted(self._hosts)
+    def __init__(self, hosts: dict[int, list[str]]) -> None:
+        self._hosts = hosts
+        self._amounts = sorted(hosts)
 
     def copy(self) -> "_Shelf":
         """Return a shelf of its own with the same hosts."""
         return _Shelf({amount: list(hosts) for amount, hosts in self._hosts.items()})
-
-    def append(self, host: str, free_milli: int) -> None:
-        """Put a host after all those whose names are smaller."""
-        if free_milli not in self._hosts:
-            insort(self._amounts, free_milli)
-            self._hosts[free_milli] = []
-        self._hosts[free_milli].append(host)
 
     def put(self, host: str, free_milli: int) -> None:
         """Put a host where its free GPUs are looked for."""

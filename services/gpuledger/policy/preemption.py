@@ -285,15 +285,13 @@ class Preemption:
 
 def _ranks(tree: Tree, key: Callable[[Node], tuple[bool, Fraction]]) -> dict[str, int]:
     """Number the nodes, the highest key of siblings first, each before what is below it."""
-    order: list[str] = []
+    return {path: rank for rank, path in enumerate(_in_order(tree.root, key))}
 
-    def walk(node: Node) -> None:
-        for child in sorted(node.children, key=key, reverse=True):
-            order.append(child.path)
-            walk(child)
 
-    walk(tree.root)
-    return {path: rank for rank, path in enumerate(order)}
+def _in_order(node: Node, key: Callable[[Node], tuple[bool, Fraction]]) -> Iterator[str]:
+    for child in sorted(node.children, key=key, reverse=True):
+        yield child.path
+        yield from _in_order(child, key)
 
 
 def _excess(node: Node) -> tuple[bool, Fraction]:

@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant, iso, seconds
-from gpuledger.kernel.collecting import without_collecting
+from gpuledger.kernel.collecting import without_cycles
 from gpuledger.policy import explain
 from gpuledger.policy.credits import Credit
 from gpuledger.policy.cycle import Allocation, Cycle, Decision, Reservation, ReservationKind, RunId, Shared
@@ -137,7 +137,7 @@ def _allocation_json(allocation: Allocation) -> AllocationJson:
 
 
 def _decisions_json(cycle: Cycle) -> list[DecisionJson]:
-    with without_collecting():  # nothing that is published refers to itself
+    with without_cycles():  # nothing that is published refers to itself
         return [_decision_json(decision) for decision in cycle.decisions]
 
 

@@ -5,9 +5,11 @@ at the head of its size class: at its instant every run there is past its protec
 whatever the ratios, so a gang that holds one starts within protection cap and grace.
 """
 
+import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.preemption import Ground, Preemption, Victim
@@ -93,11 +95,8 @@ class Reservations:
     def target(self, turn: Turn) -> Reservation | None:
         """Reserve for a gang the hosts that can be emptied earliest; None when other reservations leave none."""
         gang = turn.workload
-        everybody = (*self._runs.values(), *self._yard.started)
-        staying = sorted(
-            (run for run in everybody if run.id not in self._yard.leaving),
-            key=lambda run: (self._safe_until_s(run), run.klass == "allocated", run.id),
-        )
+        everybody = heapq.merge(self._by_safety, sorted(map(self._safety, self._yard.started)))
+        staying = (run for *_, run in everybody if run.id not in self._yard.leaving)
         found = self._yard.first_fit(gang.gpus_milli, gang.gpu_model, staying)
         if found is None:
             return None
@@ -198,6 +197,14 @@ class Reservations:
 
     def _class_of(self, reservation: Reservation) -> SizeClass:
         return self._yard.size_class(sum(reservation.placement.values()))
+
+    @cached_property
+    def _by_safety(self) -> list[tuple[int, bool, RunId, RunningRun]]:
+        """The runs as the cycle begins, who may be moved first."""
+        return sorted(map(self._safety, self._runs.values()))
+
+    def _safety(self, run: RunningRun) -> tuple[int, bool, RunId, RunningRun]:
+        return self._safe_until_s(run), run.klass == "allocated", run.id, run
 
     def _safe_until_s(self, run: RunningRun) -> int:
         return max(run.safe_until_s(self._config.quantum_s), self._at_s)

@@ -7,7 +7,7 @@ it. So a start needs room that is free and soon, and, when it will be safe beyon
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import copy
 from enum import IntEnum
 from typing import NamedTuple
@@ -68,17 +68,17 @@ class Yard:
         self._free = dict(self._size)
         self._occupants: dict[str, list[_Occupant]] = defaultdict(list)
         for run in state.running:
-            occupant = _Occupant(run.id, 0, run.safe_until_s(quantum_s))
+            safe_until_s = run.safe_until_s(quantum_s)
             for host, milli in self._parts[run.id]:
                 self._free[host] -= milli
-                self._occupants[host].append(occupant._replace(gpus_milli=milli))
+                self._occupants[host].append(_Occupant(run.id, milli, safe_until_s))
         self.free_milli = sum(self._free.values())
         self._soon = dict(self._free)
         self._most = self._without_protected()
         self._promised: Counter[str] = Counter()
         self._bounds: list[Reservation] = []
         self._bound_on: dict[str, Reservation] = {}
-        self._lasting = self._room(self._soon)
+        self._lasting = self._empty.with_free(self._soon)
         self._now: dict[int, Room] = {}
         self._stale: set[str] = set()
         # What has been seen not to fit, until more becomes free.
@@ -264,7 +264,7 @@ class Yard:
     def _room_beside(self, constraints: int) -> Room:
         """Return the room of starts beside the first so many bound reservations."""
         if 0 not in self._now:
-            self._now[0] = self._room({host: self._available(host, 0) for host in self._size})
+            self._now[0] = self._empty.with_free({host: self._available(host, 0) for host in self._size})
         if constraints not in self._now:
             room = self._now[constraints] = self._now[0].copy()
             for host in self._bound_on.keys() & self._size.keys():
@@ -329,9 +329,6 @@ class Yard:
         )
         return self._size[host] - bound.placement[host] - self._promised[host] - staying_milli
 
-    def _room(self, free: Mapping[str, int]) -> Room:
-        return Room(self._hosts, [{host: self._size[host] - milli for host, milli in free.items()}])
-
     def _on_one_host(self, state: ClusterState) -> dict[RunId, Placement]:
         return {run.id: {state.cluster: run.gpus_milli} for run in state.running}
 
@@ -349,6 +346,8 @@ def place_runs(runs: Iterable[RunningRun], hosts: Iterable[HostState]) -> dict[R
             found[run.id] = run.placement
         else:
             unknown.append(run)
+    if not unknown:
+        return found
     room = Room(hosts, found.values())
     for run in sorted(unknown, key=lambda r: r.id):
         placement = room.fit(run.gpus_milli) or room.scatter(run.gpus_milli)

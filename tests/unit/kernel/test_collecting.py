@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from gpuledger.kernel.collecting import without_collecting
+from gpuledger.kernel.collecting import without_collecting, without_cycles
 
 
 def fail(seen: list[bool]) -> None:
@@ -29,3 +29,24 @@ def test_what_was_off_stays_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_was_made_without_cycles_is_not_looked_through_when_the_collector_is_on_again() -> None:
+    gc.collect()
+    with without_cycles():
+        made = [[n] for n in range(5000)]
+        assert gc.get_count()[0] >= len(made)
+    assert gc.isenabled()
+    assert gc.get_count()[0] < len(made)
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_somebody_set_aside_stays_there() -> None:
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        with without_cycles():
+            pass
+        assert gc.get_freeze_count() >= before > 0
+    finally:
+        gc.unfreeze()

@@ -1,3 +1,4 @@
+import gc
 import json
 
 import pytest
@@ -237,6 +238,21 @@ def test_work_of_an_account_without_budget_starts_unallocated() -> None:
 def test_a_pending_workload_listed_twice_is_refused() -> None:
     with pytest.raises(Refused, match="'w' is pending twice"):
         cycle([account("a")], [pending("w", "a"), pending("w", "a")])
+
+
+def test_nothing_that_a_cycle_makes_refers_to_itself() -> None:
+    """The collector of reference cycles passes over it, so what did would stay."""
+    queue = [pending(f"w{n}", ("a/x", "a/y", "b")[n % 3], gpus=4, hours=n % 4) for n in range(27)]
+    running = [run("b", gpus=4, name=f"r{n}", hosts={f"h{n}": 4}) for n in range(3)]
+    state = cluster([account("a/x"), account("a/y"), account("b")], queue, running, on=hosts(8, 8, 8))
+    for config in (PolicyConfig(), PolicyConfig(division="credits")):
+        gc.collect()
+        gc.disable()
+        try:
+            assert as_json(run_cycle(state, config))["decisions"]
+            assert gc.collect() == 0
+        finally:
+            gc.enable()
 
 
 def test_a_cycle_may_be_named() -> None:

@@ -2,6 +2,7 @@
 
 from tests.unit.policy.forests import forest, pending
 
+from gpuledger.policy.explain import Ahead
 from gpuledger.policy.fair_share import order_workloads
 from gpuledger.policy.outlook import Outlook, figures
 from gpuledger.policy.state import PolicyConfig, Reservation, ReservationKind
@@ -19,7 +20,7 @@ def test_the_figures_are_those_of_the_turn() -> None:
 
 
 def test_funded_work_waits_behind_its_head() -> None:
-    outlook = Outlook(1500, None, HEAD, 6500)
+    outlook = Outlook(1500, None, Ahead(HEAD, 6500))
     assert outlook.is_funded
     assert outlook.numbers(WAITING)["head_missing_milli"] == 6500
     assert outlook.reason(WAITING) == (
@@ -30,7 +31,7 @@ def test_funded_work_waits_behind_its_head() -> None:
 
 def test_what_would_fit_but_for_a_reservation_is_told_of_it() -> None:
     kept = Reservation(workload="head", placement={"h0": 8000}, at_s=60, kind=ReservationKind.BOUND)
-    outlook = Outlook(5000, kept, HEAD, 3000)
+    outlook = Outlook(5000, kept, Ahead(HEAD, 3000))
     assert outlook.numbers(WAITING)["reserved_at_s"] == 60
     assert outlook.reason(WAITING).startswith(
         "Waits at place 2: its 4 GPUs would fit, but are reserved for head"
