@@ -1,7 +1,9 @@
 """YAML files that people write, read strictly: an unknown key, or one that stands twice, is an error with its place."""
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,6 +19,10 @@ ClusterName = Annotated[
     str, Field(min_length=1, max_length=1024, pattern=r"^[^~\x00-\x1f\x7f][^\x00-\x1f\x7f]*$")
 ]
 """A cluster; names that begin with ~ are the ledger's own."""
+
+
+_NEAR = 0.7
+"""How much of a wrong key has to be as in the key that is suggested: ``colour`` is not meant to be ``cluster``."""
 
 
 class Strict(BaseModel):
@@ -44,14 +50,49 @@ def read_yaml(path: Path, model: type[Model], docs: str) -> Model:
         raise NotFound(f"{path}: {what}", hint=f"name a YAML file; {docs} shows one") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         said = " ".join(str(error).replace('in "<unicode string>", ', "at ").split())
-        raise Refused(f"{path}: is not YAML: {said}") from error
+        raise Refused(f"{path}: is not YAML: {said}", hint=f"{docs} shows one that is") from error
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}", hint="check its permissions") from error
     try:
         return model.model_validate({} if raw is None else raw, strict=False)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors())
+        faults = "; ".join(
+            _fault(model, fault["loc"], fault["type"], fault["msg"]) for fault in error.errors()
+        )
         raise Refused(f"{path}: {faults}", hint=f"{docs} lists every key") from error
+
+
+def _fault(model: type[BaseModel], way: tuple[int | str, ...], kind: str, said: str) -> str:
+    """Return a fault with its place; of a key that is not known, one that looks like it, or those that there are."""
+    place = ".".join(map(str, way)) or "file"
+    if kind != "extra_forbidden":
+        return f"{place}: {said}"
+    known = _keys(model, way[:-1])
+    near = difflib.get_close_matches(str(way[-1]), known, n=1, cutoff=_NEAR)
+    return f"{place} is no key; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}")
+
+
+def _keys(model: type[BaseModel], way: Iterable[int | str]) -> list[str]:
+    """Return the keys that there are at a place of a file; names and numbers in between lead on to the same."""
+    models = [model]
+    for part in way:
+        within = [
+            inner
+            for one in models
+            for name, field in one.model_fields.items()
+            if part in (name, field.alias)
+            for inner in _models(field.annotation)
+        ]
+        models = within or models
+    return list(
+        dict.fromkeys(field.alias or name for one in models for name, field in one.model_fields.items())
+    )
+
+
+def _models(kind: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotation
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return [kind]
+    return [model for part in get_args(kind) for model in _models(part)]
 
 
 class _Loader(yaml.SafeLoader):

@@ -17,6 +17,7 @@ from gpuledger.ledger import story as rows
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle, counterfactuals
+from gpuledger.policy.decisions import Action
 from gpuledger.policy.forecast import forecast
 from gpuledger.policy.forgetting import Burst, Stretch, bursts, forgotten_by_s
 from gpuledger.policy.quotes import Certainty
@@ -181,7 +182,9 @@ def _preempted_for(
             because = [
                 order["reason"]
                 for order in orders
-                if order["workload"] == workload and order["action"] == "preempt" and order.get("run") == run
+                if order["workload"] == workload
+                and order["action"] == Action.PREEMPT
+                and order.get("run") == run
             ]
             if because:
                 reasons[run] = because[0]

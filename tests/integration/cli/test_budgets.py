@@ -131,8 +131,8 @@ def test_the_zone_is_set_before_the_first_fact_only(ledger: Ledger, file: Path, 
 
 
 REFUSED = {
-    "acounts: {}": "acounts: Extra inputs are not permitted",
-    "accounts: {a: {shares: 1}}": "accounts.a.shares: Extra inputs are not permitted",
+    "acounts: {}": "acounts is no key; did you mean accounts?",
+    "accounts: {a: {shares: 1}}": "accounts.a.shares is no key; did you mean share?",
     "accounts: {a: {share: -1}}": "accounts.a.share: ",
     "accounts: {a: {share: 1.5}}": "accounts.a.share: ",
     "accounts: {A/b: {}}": "'A/b'",

@@ -221,8 +221,8 @@ def test_a_test_takes_a_file_or_what_is_in_force(ledger: Ledger, rules: Path, ar
     ("content", "expected"),
     [
         ("", "rules: Field required"),
-        ("rules: [{to: org/a}]", "rules.0.to: Extra inputs"),
-        ("rules: [{when: {colour: red}}]", "rules.0.when.colour: Extra inputs"),
+        ("rules: [{to: org/a}]", "rules.0.to is no key; there are "),
+        ("rules: [{when: {colour: red}}]", "rules.0.when.colour is no key; there are "),
         ("rules: [{account: 'org/{user}'}]", "{user} would make a name public"),
         ("rules: [{account: Org/A}]", "is not well formed at 'Org'"),
     ],

@@ -74,7 +74,7 @@ def test_what_is_charged_from_then_on_is_restated(ledger: Ledger, card: Path, tm
     [
         ("rate_card: {h100: -1}", "rate_card.h100"),
         ("rate_card: {h100: 1.5}", "rate_card.h100"),
-        ("cap: 8", "cap: Extra inputs"),
+        ("cap: 8", "cap is no key; "),
         ("settings: {horizont_s: 8}", "did you mean horizon_s?"),
     ],
 )

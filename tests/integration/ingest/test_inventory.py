@@ -94,7 +94,10 @@ def test_hosts_that_changed_or_are_left_out_and_clusters_that_are_not_named(
             "host h stands twice",
         ),
         ("clusters: {a: {hosts: [{name: h, gpus: 0, model: m}]}}", r"clusters\.a\.hosts\.0\.gpus"),
-        ("clusters: {a: {hosts: [{name: h, gpus: 1, model: m, color: red}]}}", "color: Extra inputs"),
+        (
+            "clusters: {a: {hosts: [{name: h, gpus: 1, model: m, color: red}]}}",
+            r"hosts\.0\.color is no key; there are name",
+        ),
         ("clusters: {~org: {gpus: 1, model: m}}", r"clusters\.~org\.\[key\]"),
         ('clusters: {a: {hosts: [{name: "h\\0", gpus: 1, model: m}]}}', r"clusters\.a\.hosts\.0\.name"),
         ("clusters: {'': {gpus: 1, model: m}}", r"clusters\.\.\[key\]"),

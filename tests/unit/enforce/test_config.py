@@ -1,5 +1,6 @@
 """The file that says what may be changed is read strictly."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,10 @@ def test_parts_are_switched_on_by_naming_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("slurm: {manage: [a]}", "slurm.manage"),
-        ("slrm: {}", "slrm"),
+        ("slurm: {manged: [a]}", "slurm.manged is no key; did you mean managed?"),
+        ("slrm: {}", "slrm is no key; did you mean slurm?"),
+        ("slurm: {order: {job: 1}}", "slurm.order.job is no key; did you mean jobs?"),
+        ("slurm: {budgets: {x: 1}}", "slurm.budgets.x is no key; there are slack_gpu_minutes"),
         ("slurm: {order: {jobs: 0}}", "slurm.order.jobs"),
         ("kai: {min_runtime_s: -1}", "kai.min_runtime_s"),
         ("kueue: {names: {a: ''}}", "kueue.names.a"),
@@ -47,7 +50,7 @@ def test_an_unknown_key_or_a_value_that_does_not_fit_is_refused_with_its_place(
 ) -> None:
     path = tmp_path / "enforce.yaml"
     path.write_text(text)
-    with pytest.raises(Refused, match=place.replace(".", r"\.")):
+    with pytest.raises(Refused, match=re.escape(place)):
         read_config(path)
 
 
