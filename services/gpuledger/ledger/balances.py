@@ -157,6 +157,8 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
         amounts[_UNALLOCATED] += rest.unallocated
     for place, amount in ahead.expired.items():
         sums.setdefault(place, [0] * _POTS)[_EXPIRED] += amount
+    for place, amount in ahead.granted.items():
+        sums.setdefault(place, [0] * _POTS)[_GRANTED] += amount
     for place, amount in ahead.rolled.items():
         amounts = sums.setdefault(place, [0] * _POTS)
         amounts[_GRANTED] += amount

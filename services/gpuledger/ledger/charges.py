@@ -30,6 +30,9 @@ ROLLOVER = "rollover"
 GRANT = "grant"
 TRANSFER = "transfer"
 
+MINIMUM = "minimum"
+"""What a rollover's minimum gives beyond what was left: posted as a grant to a period, by the one before."""
+
 ADJUSTMENT = "adjustment"
 """The reason of postings that somebody ordered to correct others."""
 
@@ -42,10 +45,11 @@ _INTO = {
     (CREDIT, "issue"): "budget",
     (EXPIRY, "budget"): "expired",
     (ROLLOVER, "expired"): "budget",
-    (ROLLOVER, "issue"): "budget",
     (GRANT, "issue"): "budget",
 }
 """The debit-credit table: (code, debit pot) -> credit pot."""
+
+_ONE_DAY = dt.timedelta(days=1)
 
 
 class Pot(NamedTuple):
@@ -271,10 +275,12 @@ def difference(
             debit, credit = credit, debit
             if code == HOLD:
                 code = RELEASE
+        why = reason if posted else None
+        if code == MINIMUM:  # its reason tells it from what somebody granted
+            code, why = GRANT, reason
         postings.append(
             Posting(
-                code, commodity, abs(amount), debit, credit, workload, run or None, day, corrects,
-                reason if posted else None,
+                code, commodity, abs(amount), debit, credit, workload, run or None, day, corrects, why,
             )
         )  # fmt: skip
     return postings
@@ -283,13 +289,16 @@ def difference(
 def pots(key: Key, booking: Booking) -> tuple[Pot, Pot]:
     """Return the debit and credit pots of a movement that is effective on the key's day.
 
-    What rolls over enters the budget of the period after that of its day.
+    What rolls over enters the budget of the period after that of its day; a minimum is issued by the period before.
     """
-    period = into = booking.period(key.day)
-    if key.code == ROLLOVER:
-        into = booking.period(key.day + dt.timedelta(days=1))
+    code, period = key.code, booking.period(key.day)
+    into = period
+    if code == ROLLOVER:
+        into = booking.period(key.day + _ONE_DAY)
+    elif code == MINIMUM:
+        code, period = GRANT, booking.period(key.day - _ONE_DAY)
     owner = BOOK_POT_ACCOUNT if key.pot in ("issue", "free") else key.account
-    return Pot(key.pot, owner, period), Pot(_INTO[key.code, key.pot], key.account, into)
+    return Pot(key.pot, owner, period), Pot(_INTO[code, key.pot], key.account, into)
 
 
 def grant(account: str, gpu_ms: int, day: dt.date, booking: Booking, code: str = GRANT) -> Posting:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import queries, settled, settlement
-from gpuledger.ledger.charges import EXPIRY, ROLLOVER, Booking, Posting
+from gpuledger.ledger.charges import EXPIRY, GRANT, ROLLOVER, Booking, Posting
 from gpuledger.ledger.remainder import Dated, Remainder, by_period, open_time
 from gpuledger.ledger.settled import Touched
 
@@ -34,6 +34,7 @@ class Ahead:
         used: What runs that go on, and holds that lapse, add.
         expired: What leaves a budget because its lot is gone; weighted.
         rolled: What enters a budget from the period before, beyond what has; weighted.
+        granted: What minima add to that.
     """
 
     def __init__(
@@ -52,12 +53,16 @@ class Ahead:
         self.used = by_period(by_day, {} if as_known else bookings, calendar)
         self.expired: dict[Place, int] = {}
         self.rolled: dict[Place, int] = {}
+        self.granted: dict[Place, int] = {}
+        targets = {
+            (EXPIRY, "expired"): self.expired,
+            (ROLLOVER, "budget"): self.rolled,
+            (GRANT, "budget"): self.granted,
+        }
         postings = _postings(reader, cluster, now_s, as_of, calendar, bookings, by_day)
         for book, posting in postings:
             for leg, amount in ((posting.debit, -posting.amount), (posting.credit, posting.amount)):
-                into = {(EXPIRY, "expired"): self.expired, (ROLLOVER, "budget"): self.rolled}.get(
-                    (posting.code, leg.pot)
-                )
+                into = targets.get((posting.code, leg.pot))
                 if into is None:
                     continue
                 # What rolls over belongs to the period after that of its day.

@@ -4,6 +4,7 @@ The *state digest* is an order-free hash of net amounts and runs: equal for any 
 the same facts, whatever the order of arrival. User tokens are left out: they are random per ledger.
 """
 
+import datetime as dt
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ from gpuledger.ledger import (
     watermarks,
 )
 from gpuledger.ledger.batch import postings_of
-from gpuledger.ledger.charges import Booking, Posting, desired, difference
+from gpuledger.ledger.charges import GRANT, ROLLOVER, Booking, Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.inventory import HostFact, intervals
@@ -309,7 +310,8 @@ def _host_rows(book: str, facts: Iterable[HostFact]) -> list[tuple[object, ...]]
 def _fold(net: dict[Net, int], book: str, p: Posting) -> None:
     run = f"{p.workload}/{p.run}" if p.run else ""
     for side, sign in ((p.debit, -1), (p.credit, 1)):
-        key = (book, p.commodity, side.pot, side.account, side.period, p.code, run, p.day.isoformat())
+        period = _month(p.day) if p.code == GRANT else side.period  # a minimum is issued by the period before
+        key = (book, p.commodity, side.pot, side.account, period, p.code, run, p.day.isoformat())
         net[key] += sign * p.amount
 
 
@@ -318,7 +320,30 @@ def _stored_net(connection: Reader | Writer) -> dict[Net, int]:
         f"SELECT book, commodity, pot, account, {EFFECTIVE_PERIOD}, code, coalesce(workload || '/' || run, ''),"
         f" effective_on::text, sum(amount)::bigint FROM ({LEGS}) AS legs GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"
     )
-    return {tuple(key): amount for *key, amount in rows}
+    net = {tuple(key): amount for *key, amount in rows}
+    _take_as_grants(net, connection)
+    return net
+
+
+def _take_as_grants(net: dict[Net, int], connection: Reader | Writer) -> None:
+    """Count what minima gave as the grants that they are now: old books have it as a rollover out of issue."""
+    rows = driver(connection).execute(
+        "SELECT book, commodity, pot, account, effective_on, sign * amount FROM ledger.postings CROSS JOIN LATERAL"
+        " (VALUES (debit_pot, debit_account, -1), (credit_pot, credit_account, 1)) AS leg (pot, account, sign)"
+        " WHERE code = 'rollover' AND 'issue' IN (debit_pot, credit_pot)"
+    )
+    for book, commodity, pot, account, day, amount in rows.fetchall():
+        first_day = day + dt.timedelta(days=1)
+        period = _month(first_day if pot == "budget" else day)
+        for key, change in (
+            ((book, commodity, pot, account, period, ROLLOVER, "", day.isoformat()), -amount),
+            ((book, commodity, pot, account, _month(first_day), GRANT, "", first_day.isoformat()), amount),
+        ):
+            net[key] = net.get(key, 0) + change
+
+
+def _month(day: dt.date) -> str:
+    return f"{day:%Y-%m}"
 
 
 def _net_lines(net: dict[Net, int]) -> Iterator[str]:

@@ -8,14 +8,19 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 from gpuledger.kernel.rollover import Rollover
-from gpuledger.ledger.charges import WEIGHTED, Key, Posted
+from gpuledger.ledger.charges import GRANT, MINIMUM, WEIGHTED, Key, Posted
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.lots import ROLLED, Lot
 from gpuledger.ledger.orders import LOT_COLUMNS
 from gpuledger.ledger.store import LEGS, SIGNED
 
+REASON = "ledger.settled"
+"""The reason of what is posted anew; of what a rollover's minimum grants always, which tells it from other grants."""
+
 DEBT = "debt"
 """The lot, below zero, of an overrun that is carried into the next period."""
+
+_ONE_DAY = dt.timedelta(days=1)
 
 Carried = dict[tuple[str, str], list[Lot]]
 """(account, period) -> the lots that go on into it; a debt is a lot below zero."""
@@ -219,7 +224,8 @@ def uses(
         SELECT account, effective_on, -sum(amount)::bigint FROM ({LEGS}) AS legs
         WHERE book = %(book)s AND commodity = %(commodity)s AND effective_on >= %(first)s AND pot = 'budget'
           AND account = ANY(%(accounts)s) AND code NOT IN ('expiry', 'rollover')
-          AND (amount < 0 OR code NOT IN ('grant', 'transfer'))
+          AND (amount < 0 AND (code, reason) IS DISTINCT FROM ('grant', %(settled)s)
+               OR code NOT IN ('grant', 'transfer'))
           AND (%(booked_in)s::text IS NULL OR period = %(booked_in)s)
           AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)
         GROUP BY account, effective_on
@@ -231,6 +237,7 @@ def uses(
             "accounts": list(starts),
             "booked_in": booked_in,
             "seq": book.as_of_seq,
+            "settled": REASON,
         },
     )
     found: dict[tuple[str, str], dict[dt.date, int]] = {}
@@ -242,22 +249,66 @@ def uses(
 def posted(
     connection: Reader | Writer, book: Settled, starts: Mapping[str, str], booked_in: str | None = None
 ) -> dict[str, dict[Key, Posted]]:
-    """Return account -> the expiry and rollover that stand, from its start on."""
+    """Return account -> the expiry and rollover that stand, from its start on.
+
+    What a minimum granted counts as a movement of its own, of the period whose close granted it. Books that were
+    written before it was a grant have it as a rollover out of ``issue``, on the last day of that period.
+    """
     first_day, _ = book.calendar.days_of(min(starts.values()))
-    rows = driver(connection).execute(
-        f"SELECT account, code, from_pot, effective_on, sum(signed)::bigint, max(seq) FROM ({SIGNED}"
-        " WHERE book = %s AND code IN ('expiry', 'rollover') AND effective_on >= %s"
-        # What rolls over is booked in two periods, from the first into the second.
-        " AND (%s::text IS NULL OR least(debit_period, credit_period) = %s)"
-        " AND (%s::bigint IS NULL OR seq <= %s)) AS own"
-        " WHERE account = ANY(%s) GROUP BY account, code, from_pot, effective_on",
-        (book.name, first_day, booked_in, booked_in, book.as_of_seq, book.as_of_seq, list(starts)),
-    )
     found: dict[str, dict[Key, Posted]] = {}
-    for account, code, pot, day, amount, seq in rows:
-        if book.calendar.period_of(day) >= starts[account]:
-            found.setdefault(account, {})[Key(code, WEIGHTED, account, pot, "", day)] = Posted(amount, seq)
+    for account, code, pot, day, amount, seq in _settled_rows(connection, book, starts, booked_in, first_day):
+        of_day = day - _ONE_DAY if code == GRANT else day
+        if book.calendar.period_of(of_day) < starts[account]:
+            continue
+        key = Key(code, WEIGHTED, account, pot, "", day)
+        if pot == "issue":
+            key = key._replace(code=MINIMUM, day=of_day + _ONE_DAY)
+        own = found.setdefault(account, {})
+        before = own.get(key, Posted(0, 0))
+        own[key] = Posted(before.amount + amount, max(before.seq, seq))
     return found
+
+
+def _settled_rows(
+    connection: Reader | Writer,
+    book: Settled,
+    starts: Mapping[str, str],
+    booked_in: str | None,
+    first_day: dt.date,
+) -> Iterable[tuple[str, str, str, dt.date, int, int]]:
+    """Return (account, code, debit pot, day, net amount, newest row); grants only where some lot has a minimum."""
+    codes = ["code IN ('expiry', 'rollover')"]
+    if _have_minima(connection, book, starts):
+        codes.append("code = 'grant' AND reason = %(settled)s")
+    signed = " UNION ALL ".join(
+        f"SELECT account, code, from_pot, effective_on, signed, seq FROM ({SIGNED}"
+        f" WHERE book = %(book)s AND {of} AND effective_on >= %(first)s"
+        # What rolls over is booked in two periods, from the first into the second.
+        " AND (%(booked_in)s::text IS NULL OR least(debit_period, credit_period) = %(booked_in)s)"
+        " AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)) AS own"
+        for of in codes
+    )
+    return driver(connection).execute(
+        f"SELECT account, code, from_pot, effective_on, sum(signed)::bigint, max(seq) FROM ({signed}) AS own"
+        " WHERE account = ANY(%(accounts)s) GROUP BY account, code, from_pot, effective_on",
+        {
+            "book": book.name,
+            "first": first_day,
+            "booked_in": booked_in,
+            "seq": book.as_of_seq,
+            "accounts": list(starts),
+            "settled": REASON,
+        },
+    )
+
+
+def _have_minima(connection: Reader | Writer, book: Settled, accounts: Iterable[str]) -> bool:
+    row = driver(connection).execute(
+        "SELECT EXISTS (SELECT FROM ledger.lots"
+        " WHERE book = %s AND account = ANY(%s) AND starts_with(rollover, 'min'))",
+        (book.name, list(accounts)),
+    ).fetchone()  # fmt: skip
+    return bool(row and row[0])
 
 
 def write_carried(writer: Writer, book: Settled, starts: Mapping[str, str], carried: Carried) -> None:

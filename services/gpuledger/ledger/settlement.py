@@ -12,7 +12,18 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import closing
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import settled
-from gpuledger.ledger.charges import EXPIRY, ROLLOVER, WEIGHTED, Booking, Key, Posted, Posting, difference
+from gpuledger.ledger.charges import (
+    EXPIRY,
+    GRANT,
+    MINIMUM,
+    ROLLOVER,
+    WEIGHTED,
+    Booking,
+    Key,
+    Posted,
+    Posting,
+    difference,
+)
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.lots import Lot, Settlement, settle
 from gpuledger.ledger.projections import Journalled
@@ -262,7 +273,8 @@ def _keys(book: Settled, account: str, period: str, settlement: Settlement) -> I
     if settlement.carried:
         yield Key(ROLLOVER, WEIGHTED, account, "expired", "", last_day), settlement.carried
     if settlement.topped_up:
-        yield Key(ROLLOVER, WEIGHTED, account, "issue", "", last_day), settlement.topped_up
+        first_day = last_day + dt.timedelta(days=1)
+        yield Key(MINIMUM, WEIGHTED, account, "issue", "", first_day), settlement.topped_up
 
 
 def _differences(
@@ -285,7 +297,7 @@ def _differences(
         posting
         for account in sorted(starts)
         for posting in difference(
-            want[account], have.get(account, {}), workload=None, reason="ledger.settled", booking=booking
+            want[account], have.get(account, {}), workload=None, reason=settled.REASON, booking=booking
         )
     ]
 
@@ -293,7 +305,8 @@ def _differences(
 def _add(have: dict[str, dict[Key, Posted]], posting: Posting) -> None:
     is_forward = posting.credit.pot == ("expired" if posting.code == EXPIRY else "budget")
     source, owner = (posting.debit, posting.credit) if is_forward else (posting.credit, posting.debit)
-    key = Key(posting.code, posting.commodity, owner.account, source.pot, "", posting.day)
+    code = MINIMUM if posting.code == GRANT else posting.code
+    key = Key(code, posting.commodity, owner.account, source.pot, "", posting.day)
     before = have.setdefault(owner.account, {}).get(key, Posted(0, 0))
     amount = posting.amount if is_forward else -posting.amount
     have[owner.account][key] = Posted(before.amount + amount, before.seq)

@@ -131,10 +131,10 @@ def workloads_lapsed(writer: Writer, book: str, after: dt.datetime | None, at: d
 LEGS = """
     SELECT book, seq, commodity, debit_pot AS pot, debit_account AS account, debit_period AS period,
            CASE code WHEN 'release' THEN 'hold' ELSE code END AS code,
-           workload, run, effective_on, -amount AS amount FROM ledger.postings
+           workload, run, effective_on, -amount AS amount, reason FROM ledger.postings
     UNION ALL
     SELECT book, seq, commodity, credit_pot, credit_account, credit_period,
-           CASE code WHEN 'release' THEN 'hold' ELSE code END, workload, run, effective_on, amount
+           CASE code WHEN 'release' THEN 'hold' ELSE code END, workload, run, effective_on, amount, reason
     FROM ledger.postings
 """
 """Both sides of every posting, debits below zero; what is released was held: the code is that of the movement."""

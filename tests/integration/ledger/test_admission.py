@@ -75,9 +75,8 @@ FORWARD = {
     ("grant", "issue", "budget"), ("transfer", "budget", "budget"), ("charge", "held", "spent"),
     ("charge", "budget", "spent"), ("credit", "spent", "credited"), ("credit", "issue", "budget"),
     ("expiry", "budget", "expired"), ("rollover", "expired", "budget"), ("unallocated", "free", "unallocated"),
-    ("rollover", "issue", "budget"),
 }  # fmt: skip
-"""The debit-credit table of DESIGN section 7, and what a rollover's minimum adds; corrections run the other way."""
+"""The debit-credit table of DESIGN section 7; corrections run the other way."""
 
 TABLE = {
     *FORWARD,

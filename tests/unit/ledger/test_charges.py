@@ -11,6 +11,7 @@ from gpuledger.ledger.charges import (
     CHARGE,
     CREDIT,
     HOLD,
+    MINIMUM,
     PHYSICAL,
     ROLLOVER,
     WEIGHTED,
@@ -184,7 +185,20 @@ def test_postings_come_in_one_order_whatever_the_order_of_the_amounts() -> None:
     assert [posting.credit.account for posting in forward] == ["a", "b", "c"]
 
 
-def test_the_debit_credit_table_is_that_of_the_design_and_what_a_minimum_adds() -> None:
+def test_what_a_minimum_adds_is_a_grant_by_the_period_before() -> None:
+    key = Key(MINIMUM, WEIGHTED, "org/a", "issue", "", dt.date(1970, 2, 1))
+    (first,) = difference({key: 70}, {}, workload=None, reason="ledger.settled", booking=BOOKING)
+    assert (first.code, first.debit, first.credit) == (
+        "grant",
+        Pot("issue", "~", "1970-01"),
+        Pot("budget", "org/a", "1970-02"),
+    )
+    (back,) = difference({}, {key: Posted(70, 5)}, workload=None, reason="ledger.settled", booking=BOOKING)
+    assert (back.code, back.debit, back.credit, back.reverses_seq) == ("grant", first.credit, first.debit, 5)
+    assert {first.reason, back.reason} == {"ledger.settled"}
+
+
+def test_the_debit_credit_table_is_that_of_the_design() -> None:
     assert {(code, debit, credit) for (code, debit), credit in _INTO.items()} == {
         ("grant", "issue", "budget"),
         ("hold", "budget", "held"),  # the other way it is a release
@@ -194,7 +208,6 @@ def test_the_debit_credit_table_is_that_of_the_design_and_what_a_minimum_adds() 
         ("credit", "issue", "budget"),
         ("expiry", "budget", "expired"),
         ("rollover", "expired", "budget"),
-        ("rollover", "issue", "budget"),  # not in the design, whose table has no place for a minimum
         ("unallocated", "free", "unallocated"),
     }
     given = transfer("org/a", "org/b", 7, DAY, BOOKING)
