@@ -5,6 +5,8 @@ less what those up to its begin do; so the edges of segments are summed, by the 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader
@@ -167,25 +169,28 @@ def first_use(
 
 
 class Credited(NamedTuple):
-    """What a run was given back: its last seconds.
+    """Seconds of a run that it was given back, on GPUs of one model and in one number.
 
     Args:
         account: Who was.
-        gpu_model: The model of the GPUs that it held last.
+        gpu_model: The model.
         gpus_milli: How many.
-        end_s: When they were released.
-        seconds: The time that is given back, up to then.
+        from_s: Their begin.
+        to_s: Their end, exclusive.
     """
 
     account: str
     gpu_model: str | None
     gpus_milli: int
-    end_s: int
-    seconds: int
+    from_s: int
+    to_s: int
 
 
 def credited(reader: Reader, cluster: str, start_s: int, *, seq: int | None = None) -> list[Credited]:
-    """Return what runs that ended after an instant were given back for failures, net of what was taken back again."""
+    """Return what was given back for failures of what ran after an instant, net of what was taken back again.
+
+    It is the newest of what a run was charged for, through every size that it had there.
+    """
     rows = driver(reader).execute(
         f"""
         WITH given AS (
@@ -199,14 +204,22 @@ def credited(reader: Reader, cluster: str, start_s: int, *, seq: int | None = No
               AND (debit_pot, credit_pot) IN (('spent', 'credited'), ('credited', 'spent'))
             GROUP BY 1, 2, 3
         )
-        SELECT given.account, gpu_model, gpus_milli, extract(epoch FROM to_at)::bigint, gpu_ms / gpus_milli
-        FROM given, LATERAL (
-            SELECT gpu_model, gpus_milli, to_at FROM ledger.segments AS s
-            WHERE s.book = %(book)s AND s.workload = given.workload AND s.run = given.run
-              AND s.account = given.account AND {said("s", seq)} AND s.class = 'allocated' AND s.to_at IS NOT NULL
-            ORDER BY s.from_at DESC LIMIT 1) AS ended
-        WHERE gpu_ms > 0 AND gpus_milli > 0 AND to_at > to_timestamp(%(start)s)
+        SELECT given.workload, given.run, given.account, given.gpu_ms, s.gpu_model, s.gpus_milli,
+               extract(epoch FROM s.from_at)::bigint, extract(epoch FROM s.to_at)::bigint
+        FROM given JOIN ledger.segments AS s
+            ON s.book = %(book)s AND s.workload = given.workload AND s.run = given.run AND s.account = given.account
+        WHERE given.gpu_ms > 0 AND {said("s", seq)} AND s.class = 'allocated' AND s.gpus_milli > 0
+          AND s.to_at > to_timestamp(%(start)s)
+        ORDER BY 1, 2, 3, s.from_at DESC
         """,
         {"book": cluster, "start": start_s, "seq": seq},
     )
-    return [Credited(*row) for row in rows]
+    found = []
+    for (_, _, account, gpu_ms), charged in groupby(rows, key=itemgetter(0, 1, 2, 3)):
+        left = gpu_ms
+        for *_, model, gpus_milli, from_s, to_s in charged:
+            length_s = min(left // gpus_milli, to_s - from_s)
+            if length_s:
+                found.append(Credited(account, model, gpus_milli, to_s - length_s, to_s))
+            left -= gpus_milli * length_s
+    return found

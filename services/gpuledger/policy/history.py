@@ -142,9 +142,10 @@ def _use(reader: Reader, books: Books, memory: Memory, rates: Rates) -> dict[str
             seconds = memory.sums[edge.bucket] * edge.number + memory.weights[edge.bucket] * edge.seconds
             units[edge.account, edge.klass] += weight * seconds
         for given in look_back.credited(reader, cluster, memory.start_s, seq=seq):
-            weight = rates.weighted(given.gpu_model, given.gpus_milli, given.end_s - 1, given.end_s)
-            seconds = memory.weight(given.end_s - given.seconds, given.end_s)
-            units[given.account, "allocated"] -= weight * seconds
+            for begin_s, end_s in pieces:
+                weight = rates.weighted(given.gpu_model, given.gpus_milli, begin_s, begin_s + 1)
+                seconds = memory.weight(max(given.from_s, begin_s), min(given.to_s, end_s))
+                units[given.account, "allocated"] -= weight * seconds
     return {
         account: Used(
             memory.rounded(max(units[account, "allocated"], 0), per_unit=WEIGHT_ONE),

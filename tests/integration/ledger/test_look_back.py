@@ -17,6 +17,7 @@ from tests.integration.ledger.books import (
 from gpuledger.database.engine import reading
 from gpuledger.events import budget, host
 from gpuledger.events.incident import CreditGranted
+from gpuledger.events.workload import Resized
 from gpuledger.ledger import look_back
 from gpuledger.ledger.look_back import Edge
 
@@ -105,7 +106,32 @@ def test_what_is_given_back_is_the_end_of_a_run(ledger: Ledger) -> None:
         told(10 * HOUR, CreditGranted(cluster=CLUSTER, workload="w1", run="r1", incident="i", cap_s=HOUR)),
     )  # fmt: skip
     with reading(ledger.engine) as reader:
-        given = ("org/vision", "H100", 8000, 10 * HOUR, HOUR)
+        given = ("org/vision", "H100", 8000, 9 * HOUR, 10 * HOUR)
         assert look_back.credited(reader, CLUSTER, 10 * HOUR - 1) == [given]
         assert look_back.credited(reader, CLUSTER, 10 * HOUR) == []
         assert look_back.credited(reader, "nowhere", 0) == []
+
+
+def test_what_is_given_back_to_a_run_of_several_sizes_has_the_size_of_each_second(ledger: Ledger) -> None:
+    def grown(at_s: int, gpus_milli: int) -> None:
+        ledger.append(
+            told(at_s, Resized(cluster=CLUSTER, workload="w1", run="r1", gpus_milli=gpus_milli, hosts=["h"]))
+        )
+
+    ledger.append(told(0, submitted()), told(0, started(gpu_model="H100", gpus_milli=1000)))
+    grown(9 * HOUR, 3000)
+    grown(10 * HOUR - 60, 8000)
+    ledger.append(
+        told(10 * HOUR, ended(reason="NODE_FAIL")),
+        told(
+            10 * HOUR, CreditGranted(cluster=CLUSTER, workload="w1", run="r1", incident="i", cap_s=HOUR + 7)
+        ),
+    )
+    with reading(ledger.engine) as reader:
+        found = look_back.credited(reader, CLUSTER, 5 * HOUR)
+        assert look_back.credited(reader, CLUSTER, 10 * HOUR - 60) == found[:1]
+    assert found == [
+        ("org/vision", "H100", 8000, 10 * HOUR - 60, 10 * HOUR),
+        ("org/vision", "H100", 3000, 9 * HOUR, 10 * HOUR - 60),
+        ("org/vision", "H100", 1000, 9 * HOUR - 7, 9 * HOUR),
+    ]

@@ -304,6 +304,21 @@ def test_what_was_given_back_for_a_failure_was_not_used(cluster: Cluster) -> Non
     assert cluster.account("a", at_s)["used_gpu_ms"] == 5 * GPU_HOUR
 
 
+def test_what_was_given_back_to_a_run_that_shrank_counts_by_the_size_of_each_hour(cluster: Cluster) -> None:
+    """As above, but it held only 2 GPUs in its last hour: it gets one hour of 2 back and three of 10."""
+    cluster.hosts(1)
+    cluster.share("a", 1)
+    cluster.use("w", "a", 10, NOON - DAY, None, "h0")
+    stopped = NOON - DAY + 5 * HOUR
+    smaller = workload.Resized(cluster="c", workload="w", run="1", gpus_milli=2000, hosts=["h0"])
+    cluster.tell(stopped - HOUR, smaller)
+    cluster.tell(stopped, workload.Ended(cluster="c", workload="w", run="1", reason="NODE_FAIL"))
+    given = incident.CreditGranted(cluster="c", workload="w", run="1", incident="i", cap_s=4 * HOUR)
+    cluster.tell(stopped, given)
+    assert cluster.account("a")["used_gpu_ms"] == 10 * GPU_HOUR
+    assert cluster.account("a", NOON + 6 * DAY + HOUR // 2)["used_gpu_ms"] == 5 * GPU_HOUR
+
+
 def test_credits_go_on_from_the_record_of_the_cycle_before(cluster: Cluster) -> None:
     """6 GPUs, a third each, alpha 1/2: x alone first, then all three; each cycle is a quantum of 15 minutes later."""
     cluster.hosts(1, gpus=6)
