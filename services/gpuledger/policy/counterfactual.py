@@ -16,19 +16,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import TypeVar
 
 from gpuledger.kernel.amounts import GPU_MILLI, GPU_MS_PER_GPU_HOUR
-from gpuledger.policy.cycle import Action, Cycle, run_cycle
+from gpuledger.policy.cycle import Cycle, run_cycle
+from gpuledger.policy.incremental import Looks
 from gpuledger.policy.placement import HostState
 from gpuledger.policy.state import (
     ClusterState,
     PendingWorkload,
     PolicyConfig,
-    ReservationKind,
     RunId,
     RunningRun,
 )
+from gpuledger.policy.trials import TRIES_MAX, Exhausted, Outcome, Trial
 from gpuledger.policy.yard import place_runs
 
 USE_UNIT_GPU_MS = GPU_MS_PER_GPU_HOUR // 10
@@ -36,21 +36,6 @@ USE_UNIT_GPU_MS = GPU_MS_PER_GPU_HOUR // 10
 
 FREE_HOST = "~free"
 """How hosts are named that are not there."""
-
-TRIES_MAX = 150
-"""Cycles that the search for one kind of obstacle may take."""
-
-
-_T = TypeVar("_T")
-
-
-class Outcome(StrEnum):
-    """What a cycle has for a workload."""
-
-    WAIT = "wait"
-    PROMISE = "promise"
-    """Runs are told to leave for it: it starts when the grace is over."""
-    START = "start"
 
 
 class Obstacle(StrEnum):
@@ -108,22 +93,24 @@ def counterfactuals(
     work = next((w for w in state.pending if w.workload == workload), None)
     if work is None:
         return ()
-    first = _Trial(config, workload, tries_max)
-    cycle = first.cycle(state)
+    looks = Looks(state, config, workload)
+    first = Trial(looks, workload, tries_max)
+    cycle = run_cycle(state, config)
     if first.outcome(cycle) is Outcome.START:
         return ()
     eligible = work.eligible_at_s <= state.at_s
     if not eligible:
         state = _eligible(state, workload)
         work = replace(work, eligible_at_s=state.at_s)
-        cycle = first.cycle(state)
+        cycle = run_cycle(state, config)
         if first.outcome(cycle) is Outcome.START:
             return (Counterfactual(obstacle=Obstacle.ELIGIBILITY),)
+        looks = Looks(state, config, workload)
     found = []
-    for look in (_runs, _use, _ahead, _gpus):
+    for look in (partial(_runs, config.quantum_s), _use, _ahead, _gpus):
         try:
-            answer = look(_Trial(config, workload, tries_max), state, work, cycle)
-        except _Exhausted:
+            answer = look(Trial(looks, workload, tries_max), state, work, cycle)
+        except Exhausted:
             continue
         if answer is not None:
             found.append(replace(answer, eligible=not eligible))
@@ -147,94 +134,28 @@ def without(state: ClusterState, workload: str, obstacle: Counterfactual) -> Clu
             return _with_more_free(state, obstacle.gpus_milli, obstacle.hosts, obstacle.gpu_model)
 
 
-class _Exhausted(Exception):  # noqa: N818 - no error: one kind of answer is left out
-    """No more cycles may be run."""
-
-
-class _Trial:
-    """Runs cycles on changed states, up to a number of them."""
-
-    def __init__(self, config: PolicyConfig, workload: str, tries_max: int) -> None:
-        self._config, self._workload, self._left = config, workload, tries_max
-        self.needs = Outcome.START
-        """What the search is for."""
-
-    def cycle(self, state: ClusterState) -> Cycle:
-        """Run one cycle."""
-        if not self._left:
-            raise _Exhausted
-        self._left -= 1
-        return run_cycle(state, self._config)
-
-    def outcome(self, cycle: Cycle) -> Outcome:
-        """Return what a cycle has for the workload."""
-        if any(d.workload == self._workload and d.action is Action.START for d in cycle.decisions):
-            return Outcome.START
-        promised = (r.workload for r in cycle.reservations if r.kind is ReservationKind.PROMISE)
-        return Outcome.PROMISE if self._workload in promised else Outcome.WAIT
-
-    def does(self, state: ClusterState) -> bool:
-        """Say whether the workload gets in this state what the search is for."""
-        got = self.outcome(self.cycle(state))
-        return got is Outcome.START or got is self.needs
-
-    def accept_promises(self, cycle: Cycle) -> None:
-        """Search for a promise, too, where the workload has none as it is."""
-        if self.outcome(cycle) is Outcome.WAIT:
-            self.needs = Outcome.PROMISE
-
-    def answer(self, state: ClusterState, found: Counterfactual) -> Counterfactual:
-        """Note what comes of an answer."""
-        return replace(found, outcome=self.outcome(self.cycle(without(state, self._workload, found))))
-
-    def least(
-        self, items: Sequence[_T], change: Callable[[Sequence[_T]], ClusterState]
-    ) -> tuple[_T, ...] | None:
-        """Return the items without which it starts, none of which may stay; None where all together do not do.
-
-        The fewest of the first that suffice are looked for, then each that is not needed is put back.
-        """
-        if not items or not self.does(change(items)):
-            return None
-        low, high = 0, len(items)
-        while high - low > 1:  # all of the first `high` suffice, of the first `low` they do not
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.does(change(items[:middle])) else (middle, high)
-        return self._needed(list(items[:high]), change)
-
-    def _needed(self, chosen: list[_T], change: Callable[[Sequence[_T]], ClusterState]) -> tuple[_T, ...]:
-        place, kept_in_a_row = 0, 0
-        # Until all were tried since the last one was put back: then no single one can be.
-        while kept_in_a_row < len(chosen) > 1:
-            place %= len(chosen)
-            fewer = chosen[:place] + chosen[place + 1 :]
-            if self.does(change(fewer)):
-                chosen, kept_in_a_row = fewer, 0
-            else:
-                place, kept_in_a_row = place + 1, kept_in_a_row + 1
-        return tuple(chosen)
-
-
-def _runs(trial: _Trial, state: ClusterState, work: PendingWorkload, cycle: Cycle) -> Counterfactual | None:
+def _runs(
+    quantum_s: int, trial: Trial, state: ClusterState, work: PendingWorkload, cycle: Cycle
+) -> Counterfactual | None:
     """Name runs: those on what is reserved for it if they do, else those that may leave first."""
     kept = next((r for r in cycle.reservations if r.workload == work.workload), None)
     places = place_runs(state.running, state.hosts) if state.hosts else {}
 
     def leaves_last(run: RunningRun) -> tuple[int, bool, RunId]:
-        return max(run.protected_until_s, state.at_s), run.klass == "allocated", run.id
+        return max(run.safe_until_s(quantum_s), state.at_s), run.klass == "allocated", run.id
 
     in_order = [run.id for run in sorted(state.running, key=leaves_last)]
     change = partial(_without_runs, state)
     if kept is not None and places:
         there = [run for run in in_order if not kept.placement.keys().isdisjoint(places[run])]
-        least = trial.least(there, change)
+        least = trial.least(there, change, seeming=True)
         if least is not None:
             return Counterfactual(obstacle=Obstacle.RUNS, runs=least)
-    least = trial.least(in_order, change)
+    least = trial.least(in_order, change, seeming=True)
     return None if least is None else Counterfactual(obstacle=Obstacle.RUNS, runs=least)
 
 
-def _ahead(trial: _Trial, state: ClusterState, work: PendingWorkload, cycle: Cycle) -> Counterfactual | None:
+def _ahead(trial: Trial, state: ClusterState, work: PendingWorkload, cycle: Cycle) -> Counterfactual | None:
     """Name workloads: those that keep GPUs reserved if that does, else those before it in the queue."""
     trial.accept_promises(cycle)
     before: list[str] = []
@@ -247,11 +168,11 @@ def _ahead(trial: _Trial, state: ClusterState, work: PendingWorkload, cycle: Cyc
     for candidates in ([r.workload for r in cycle.reservations if r.workload != work.workload], before[::-1]):
         least = trial.least(candidates, change)
         if least is not None:
-            return trial.answer(state, Counterfactual(obstacle=Obstacle.AHEAD, workloads=least))
+            return _told(trial, state, Counterfactual(obstacle=Obstacle.AHEAD, workloads=least))
     return None
 
 
-def _use(trial: _Trial, state: ClusterState, work: PendingWorkload, cycle: Cycle) -> Counterfactual | None:
+def _use(trial: Trial, state: ClusterState, work: PendingWorkload, cycle: Cycle) -> Counterfactual | None:
     """Say how much less of the window its own account would have to have used."""
     trial.accept_promises(cycle)
     used = next((a.used_gpu_ms for a in state.accounts if a.account == work.account), 0)
@@ -264,11 +185,28 @@ def _use(trial: _Trial, state: ClusterState, work: PendingWorkload, cycle: Cycle
         less = _with_less_use(state, work.account, middle * USE_UNIT_GPU_MS)
         low, enough = (low, middle) if trial.does(less) else (middle, enough)
     amount = min(enough * USE_UNIT_GPU_MS, used)
-    return trial.answer(state, Counterfactual(obstacle=Obstacle.USE, account=work.account, gpu_ms=amount))
+    return _told(trial, state, Counterfactual(obstacle=Obstacle.USE, account=work.account, gpu_ms=amount))
 
 
-def _gpus(trial: _Trial, state: ClusterState, work: PendingWorkload, _: Cycle) -> Counterfactual | None:
+def _gpus(trial: Trial, state: ClusterState, work: PendingWorkload, cycle: Cycle) -> Counterfactual | None:
     """Say how many GPUs more would have to be free: on part of a host if that does, else on whole ones."""
+    waits_in_turn = any(d.workload == work.workload and "position" in d.numbers for d in cycle.decisions)
+    if state.hosts and waits_in_turn:
+        found = _least_gpus(trial.seems_to, state, work)
+        if found is None or not trial.does(_with_gpus(state, found)):
+            found = None
+        elif found.hosts > 1:
+            size_milli = found.gpus_milli // found.hosts
+            fewer = replace(found, gpus_milli=found.gpus_milli - size_milli, hosts=found.hosts - 1)
+            found = None if trial.does(_with_gpus(state, fewer)) else found
+        if found is not None:
+            return found
+    return _least_gpus(trial.does, state, work)
+
+
+def _least_gpus(
+    does: Callable[[ClusterState], bool], state: ClusterState, work: PendingWorkload
+) -> Counterfactual | None:
     everything_milli = sum(w.gpus_milli for w in state.pending)
     whole_milli = -(-work.gpus_milli // GPU_MILLI) * GPU_MILLI
     if not state.hosts:
@@ -278,23 +216,35 @@ def _gpus(trial: _Trial, state: ClusterState, work: PendingWorkload, _: Cycle) -
         alike = [host for host in state.hosts if work.gpu_model in (None, host.gpu_model)]
         largest = max(alike or state.hosts, key=lambda host: (host.gpus_milli, host.host))
         size_milli, model = largest.gpus_milli, work.gpu_model or largest.gpu_model
-        if whole_milli <= size_milli and trial.does(_with_more_free(state, whole_milli, 1, model)):
-            return Counterfactual(obstacle=Obstacle.GPUS, gpus_milli=whole_milli, hosts=1, gpu_model=model)
+        part = Counterfactual(obstacle=Obstacle.GPUS, gpus_milli=whole_milli, hosts=1, gpu_model=model)
+        if whole_milli <= size_milli and does(_with_gpus(state, part)):
+            return part
         most = len(state.pending) + -(-everything_milli // size_milli)
 
-    def suffices(hosts: int) -> bool:
-        return trial.does(_with_more_free(state, hosts * size_milli, hosts, model))
+    def more(count: int) -> Counterfactual:
+        hosts = count if state.hosts else 1
+        return Counterfactual(
+            obstacle=Obstacle.GPUS, gpus_milli=count * size_milli, hosts=hosts, gpu_model=model
+        )
 
     low, high = 0, 1
-    while not suffices(high):
+    while not does(_with_gpus(state, more(high))):
         if high >= most:
             return None
         low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    hosts = high if state.hosts else 1
-    return Counterfactual(obstacle=Obstacle.GPUS, gpus_milli=high * size_milli, hosts=hosts, gpu_model=model)
+        low, high = (low, middle) if does(_with_gpus(state, more(middle))) else (middle, high)
+    return more(high)
+
+
+def _with_gpus(state: ClusterState, found: Counterfactual) -> ClusterState:
+    return _with_more_free(state, found.gpus_milli, found.hosts, found.gpu_model)
+
+
+def _told(trial: Trial, state: ClusterState, found: Counterfactual) -> Counterfactual:
+    """Note what comes of an answer, a start or a promise."""
+    return replace(found, outcome=trial.comes_of(without(state, trial.workload, found)))
 
 
 def _eligible(state: ClusterState, workload: str) -> ClusterState:
@@ -306,12 +256,13 @@ def _eligible(state: ClusterState, workload: str) -> ClusterState:
 
 def _without_runs(state: ClusterState, runs: Sequence[RunId]) -> ClusterState:
     # Where nobody said where a run is, it stays where it was taken to be while others are taken away.
-    places: Mapping[RunId, Mapping[str, int]] = place_runs(state.running, state.hosts) if state.hosts else {}
+    is_guessed = state.hosts and not all(run.placement for run in state.running)
+    places: Mapping[RunId, Mapping[str, int]] = place_runs(state.running, state.hosts) if is_guessed else {}
     gone = set(runs)
     return replace(
         state,
         running=tuple(
-            replace(run, placement=places.get(run.id, run.placement))
+            replace(run, placement=places[run.id]) if is_guessed and not run.placement else run
             for run in state.running
             if run.id not in gone
         ),

@@ -284,6 +284,40 @@ def carried_out(state: ClusterState, cycle: Cycle, config: PolicyConfig) -> Clus
     )
 
 
+class Looks:
+    """What cycles have for one workload on states that are a little otherwise than a first one.
+
+    Starts, orders to leave and reservations are those of a full cycle, and so is the decision of the workload.
+
+    Args:
+        state: The first state; the workload waits there.
+        config: The knobs.
+        workload: Whom it is asked about.
+    """
+
+    def __init__(self, state: ClusterState, config: PolicyConfig, workload: str) -> None:
+        self._config, self._workload = config, workload
+        self._first = _stand(state, config)
+
+    def anew(self, state: ClusterState) -> Cycle:
+        """Return the cycle on a state; the queue is made anew, which takes a half of a full cycle."""
+        return self._of(_stand(state, self._config))
+
+    def in_the_queue(self, state: ClusterState) -> Cycle:
+        """Return the cycle on a state with other runs or hosts, in the order of the first one, however long that is.
+
+        The order rests on runs only where an account is at its floor: else the two say the same.
+        """
+        return self._of(
+            replace(self._first, state=state, yard=Yard(state, self._config.quantum_s).at(state.at_s))
+        )
+
+    def _of(self, standing: _Standing) -> Cycle:
+        workload = next(one for one in standing.state.pending if one.workload == self._workload)
+        with without_collecting():
+            return _sparse_cycle(standing, workload, standing.state.at_s, self._config)
+
+
 def with_submission(state: ClusterState, workload: PendingWorkload, at_s: int) -> ClusterState:
     """Return the state at an instant when one workload more waits.
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpuledger.policy.counterfactual import Counterfactual, Obstacle, Outcome
+from gpuledger.policy.counterfactual import Counterfactual, Obstacle
 from gpuledger.policy.story import State, Story
+from gpuledger.policy.trials import Outcome
 from gpuledger.policy.waiting import Decided
 from gpuledger.policy.why import Ahead, Change, Why
 from gpuledger.policy.words import gpus, hours, moment
