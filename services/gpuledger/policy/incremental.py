@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from gpuledger.kernel.accounts import own_path
-from gpuledger.kernel.collecting import without_cycles
+from gpuledger.kernel.collecting import without_collecting, without_cycles
 from gpuledger.policy.blocks import Blocks, Spot, cut
 from gpuledger.policy.cycle import Cycle, decide_outside, parted, run_cycle, tree_of
 from gpuledger.policy.decisions import STARTED, Action, Decision, Shared, Walk
