@@ -48,6 +48,9 @@ Form = Annotated[str, msgspec.Meta(extra={KEPT: Kept.FORM})]
 Reason = Annotated[str, msgspec.Meta(extra={KEPT: Kept.WORDS})]
 """Why, in words of a program."""
 
+Reference = Annotated[str, msgspec.Meta(min_length=1, max_length=4096, extra={KEPT: Kept.WORDS})]
+"""Where something is to be found again, such as a path: it may name a person."""
+
 Category = Annotated[str, msgspec.Meta(extra={KEPT: Kept.WORDS})]
 """What kind of work it is."""
 

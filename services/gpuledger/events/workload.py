@@ -14,6 +14,7 @@ from gpuledger.events.fields import (
     Name,
     Person,
     Reason,
+    Reference,
     User,
 )
 
@@ -118,7 +119,13 @@ class Ready(RunFact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Checkpointed(RunFact, frozen=True, kw_only=True, omit_defaults=True):
-    """The run's work up to now would survive its end."""
+    """The run's work up to now would survive its end.
+
+    Args:
+        restore: What its user needs to go on from here, such as a path or a command.
+    """
+
+    restore: Reference | None = None
 
 
 class Located(RunFact, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,12 +5,14 @@ Nothing here grows with the queue: a story is told from the rows that name the w
 
 import datetime as dt
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.words import ASIDE
+from gpuledger.events.workload import Checkpointed
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
@@ -96,6 +98,28 @@ def facts_of(reader: Reader, workload: str, cluster: str | None, at_s: int) -> l
         if near
         else "ids are those of the source, as it writes them",
     )
+
+
+def restores(reader: Reader, known: Iterable[Known], book: str, workload: str) -> dict[bytes, str]:
+    """Return digest of a checkpoint -> what its user needs to go on from it; what was erased is absent."""
+    saved = [fact for fact in known if isinstance(fact.data, Checkpointed) and fact.data.restore is not None]
+    found = {
+        fact.digest: fact.data.restore
+        for fact in saved
+        if isinstance(fact.data, Checkpointed) and fact.data.restore and ASIDE not in fact.data.restore
+    }
+    if len(found) < len(saved):
+        rows = driver(reader).execute(
+            "SELECT j.digest, t.body FROM ledger.journal AS j JOIN side.texts AS t ON t.ref = j.extra_ref"
+            " WHERE j.book = %s AND j.workload = %s AND j.type = 'workload.checkpointed'",
+            (book, workload),
+        )
+        found |= {
+            bytes(digest): text["restore"]
+            for digest, body in rows
+            if "restore" in (text := msgspec.json.decode(body))
+        }
+    return found
 
 
 def near_names(reader: Reader, book: str, workload: str) -> list[str]:

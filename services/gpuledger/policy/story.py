@@ -123,12 +123,14 @@ class Told:
         rules: The mapping that the book reads them by.
         cost: What is booked.
         preempted_for: Run -> why the policy told it to leave, where a recorded cycle says so.
+        restores: Digest of a checkpoint -> what its user needs to go on from it.
     """
 
     known: Sequence[Known]
     rules: Rules
     cost: Cost
     preempted_for: Mapping[str, str] = field(default_factory=dict)
+    restores: Mapping[bytes, str] = field(default_factory=dict)
 
 
 def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfig) -> Story:
@@ -148,7 +150,7 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         *_decisions(told.known),
         *_runs(history, asked, told, config),
         *_notices(told.known),
-        *_marks(told.known, history),
+        *_marks(told, history),
         *_credits(history),
     ]
     open_segment = next((s for s in history.segments if s.to_s is None), None)
@@ -346,16 +348,20 @@ def told_start(run: str, known: Iterable[Known], last: Segment) -> int:
     return last.from_s if counts is None else counts.at_s
 
 
-def _marks(known: Iterable[Known], history: History) -> Iterable[Happening]:
+def _marks(told: Told, history: History) -> Iterable[Happening]:
     """Tell of suspensions, the first work, and the last checkpoint of each run."""
     runs = {segment.run for segment in history.segments}
     saved: dict[str, int] = {}
-    for fact in known:
+    restore: dict[str, tuple[int, str]] = {}
+    for fact in told.known:
         data = fact.data
         if not isinstance(data, events.RunFact) or data.run not in runs:
             continue
         if isinstance(data, events.Checkpointed):
             saved[data.run] = max(fact.at_s, saved.get(data.run, fact.at_s))
+            if fact.digest in told.restores:
+                found = (fact.at_s, told.restores[fact.digest])
+                restore[data.run] = max(found, restore.get(data.run, found))
         elif isinstance(data, events.Suspended):
             text = "Suspended; its GPUs stay occupied and charged."
             yield Happening(at_s=fact.at_s, what="suspended", text=text, run=data.run)
@@ -366,6 +372,9 @@ def _marks(known: Iterable[Known], history: History) -> Iterable[Happening]:
             yield Happening(at_s=fact.at_s, what="ready", text=text, run=data.run)
     for run, at_s in saved.items():
         text = "Saved its work, for the last time so far."
+        if run in restore:
+            from_s, how = restore[run]
+            text += f" To go on from {'it' if from_s == at_s else moment(from_s)}: {how}"
         yield Happening(at_s=at_s, what="checkpointed", text=text, run=run)
 
 

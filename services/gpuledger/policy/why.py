@@ -157,6 +157,7 @@ def why(
         facts.rules,
         rows.cost_of(reader, book, workload, calendar.day_of(at_s)),
         _preempted_for(reader, book, workload, preempted_runs(facts.known)),
+        rows.restores(reader, facts.known, book, workload),
     )
     story = tell(book, workload, at_s, told, config)
     if story.state is State.OVER:

@@ -14,6 +14,7 @@ from tests.integration.policy.stories import (
     submitted,
 )
 
+from gpuledger.database.engine import reading
 from gpuledger.events import workload
 from gpuledger.kernel.errors import NotFound
 from gpuledger.policy.counterfactual import Obstacle
@@ -131,3 +132,24 @@ def test_what_the_window_has_to_forget_is_dated(world: World) -> None:
     assert use.expected_s == NOON - DAY + 7 * DAY + -(-use.found.gpu_ms // 10_000)
     assert [burst.gpu_ms for burst in use.bursts] == [30 * HOUR * 1000, 3 * 1000 * 1000]
     assert use.bursts[0].forgotten_by_s == NOON - DAY + 3 * HOUR + 7 * DAY
+
+
+def test_how_to_go_on_from_a_checkpoint_is_kept_aside_and_told(world: World) -> None:
+    """An interactive run that has to leave: its user finds again where it stood, until that is erased."""
+    path = "/scratch/ada/session.ckpt"
+    for at_s, said in ((NOON - 1200, path), (NOON - 900, "suspended")):
+        world.take(happened(workload.Checkpointed, "w-a", at_s, run="1", restore=said))
+    with reading(world.engine) as reader:
+        (journal,) = reader.exec_driver_sql(
+            "SELECT string_agg(body::text, '') FROM ledger.journal WHERE type = 'workload.checkpointed'"
+        ).one()
+    assert (path in journal, "(aside)" in journal) == (False, True)
+
+    def told(at_s: int) -> str:
+        return next(one.text for one in world.why("w-a", at_s).story.happenings if one.what == "checkpointed")
+
+    assert told(NOON - 1000).endswith(f"To go on from it: {path}")
+    assert told(NOON).endswith("To go on from it: suspended")  # a word of programs is kept as it is
+    with world.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM side.texts")
+    assert told(NOON - 1000) == "Saved its work, for the last time so far."

@@ -51,6 +51,24 @@ def text_of(found: Story, what: str) -> str:
     return next(happening.text for happening in found.happenings if happening.what == what)
 
 
+def test_the_last_checkpoint_says_how_to_go_on_from_it_or_from_the_one_that_says_so() -> None:
+    first, second = (fact(at_s, events.Checkpointed, run="1", restore="(aside)") for at_s in (1000, 2000))
+    last = fact(3000, events.Checkpointed, run="1")
+    known = (submitted(0), started(700), first, second)
+    restores = {first.digest: "s3://ckpt/1", second.digest: "s3://ckpt/2"}
+
+    def text(*facts: Known, restores: dict[bytes, str]) -> str:
+        said = Told(facts, AS_GIVEN, NOTHING, restores=restores)
+        return text_of(tell("c", "w", 10**6, said, PolicyConfig()), "checkpointed")
+
+    saved = "Saved its work, for the last time so far."
+    assert text(*known, restores=restores) == f"{saved} To go on from it: s3://ckpt/2"
+    assert text(*known, last, restores=restores) == (
+        f"{saved} To go on from 1970-01-01T00:33:20Z: s3://ckpt/2"
+    )
+    assert text(*known, restores={}) == saved  # nobody said, or it was erased
+
+
 def test_a_workload_from_submission_to_its_end() -> None:
     found = story(
         submitted(0, time_limit_s=3 * HOUR, priority=2, gpu_model="h100", eligible_at=instant(600)),
