@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from gpuledger.cli.options import Cluster, Json, moment_or_now, one_cluster
+from gpuledger.cli.options import AnyCluster, Json, moment_or_now, one_cluster
 from gpuledger.cli.output import print_json
 
 
 def calendar(
     *,
-    cluster: Cluster = None,
+    cluster: AnyCluster = None,
     at: Annotated[str | None, typer.Option("--at", help="As of this instant; now unless given.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 Cluster = Annotated[str | None, typer.Option("--cluster", help="One cluster; all unless given.")]
+AnyCluster = Annotated[
+    str | None, typer.Option("--cluster", help="The cluster; needed where there are several.")
+]
 OneCluster = Annotated[str, typer.Option("--cluster", help="The cluster.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 From = Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from gpuledger.cli.failure import PROBLEMS
-from gpuledger.cli.options import Cluster, Json, moment_or_now
+from gpuledger.cli.options import AnyCluster, Cluster, Json, moment_or_now
 from gpuledger.cli.output import note, print_json, print_table
 
 SHOWN_MAX = 10
@@ -36,6 +36,9 @@ def run(
         ),
     ] = 60,
     once: Annotated[bool, typer.Option("--once", help="One cycle for each cluster, then end.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --once: the ids as one JSON document.")
+    ] = False,
 ) -> None:
     """Lead clusters: run the policy by interval and by event, record and publish; one process leads, others stand by.
 
@@ -46,10 +49,15 @@ def run(
     from gpuledger.database.opening import open_database
     from gpuledger.ingest.relay import relay
     from gpuledger.kernel.clock import SystemClock
+    from gpuledger.kernel.errors import Refused
     from gpuledger.ledger import queries
     from gpuledger.policy.leading import Leading, Terms
     from gpuledger.streams.opening import open_broker
 
+    if as_json and not once:
+        raise Refused(
+            "--json goes with --once", hint="a leader says what happens on stderr, until interrupted"
+        )
     config, clock = settings.load(), SystemClock()
     with open_database(config) as engine:
         with reading(engine) as reader:
@@ -63,11 +71,22 @@ def run(
             publish=lambda: relay(engine, open_broker(config), clock),
             notify=note,
         )
-        leading.once() if once else leading.run()
+        if not once:
+            leading.run()
+        issued: list[str] = []
+        try:
+            leading.once(issued.append)
+        finally:  # some clusters have their cycle where others have none
+            if as_json:
+                print_json({"cycles": issued})
+            else:
+                for cycle_id in issued:
+                    print(cycle_id)
 
 
 @app.command("status")
 def status(
+    cluster: Cluster = None,
     max_age: Annotated[
         int | None,
         typer.Option(
@@ -82,11 +101,13 @@ def status(
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.amounts import people_gpu_hours
     from gpuledger.kernel.clock import SystemClock
-    from gpuledger.ledger import policy_status
+    from gpuledger.ledger import policy_status, queries
     from gpuledger.policy.status import as_json as status_json
 
     with open_database(settings.load()) as engine, reading(engine) as reader:
-        found = [status_json(one, SystemClock().now()) for one in policy_status.read(reader)]
+        queries.require_cluster(reader, cluster)
+        every = [one for one in policy_status.read(reader) if cluster in (None, one.cluster)]
+        found = [status_json(one, SystemClock().now()) for one in every]
     if as_json:
         print_json({"clusters": found})
     else:
@@ -114,7 +135,7 @@ def status(
 
 
 def cycle(
-    cluster: Cluster = None,
+    cluster: AnyCluster = None,
     at: Annotated[
         str | None, typer.Option("--at", help="The instant to decide for; now unless given.")
     ] = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gpuledger.cli.options import Cluster, Json, moment_or_now, one_cluster
+from gpuledger.cli.options import AnyCluster, Json, moment_or_now, one_cluster
 from gpuledger.cli.output import print_json
 from gpuledger.kernel.errors import Refused
 
@@ -23,7 +23,7 @@ def quote(
     ],
     account: Annotated[str, typer.Option("--account", help="Who would pay.")],
     *,
-    cluster: Cluster = None,
+    cluster: AnyCluster = None,
     model: Annotated[str | None, typer.Option("--model", help="The GPU model that it insists on.")] = None,
     priority: Annotated[int, typer.Option("--priority", help="Order inside the account, higher first.")] = 0,
     runtime: Annotated[

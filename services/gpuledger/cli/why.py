@@ -4,14 +4,16 @@ from typing import Annotated
 
 import typer
 
-from gpuledger.cli.options import Cluster, Json, moment_or_now
+from gpuledger.cli.options import Json, moment_or_now
 from gpuledger.cli.output import print_json
 
 
 def why(
     workload: Annotated[str, typer.Argument(help="The workload's id, as its source writes it.")],
     *,
-    cluster: Cluster = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="The cluster; needed where several know the workload.")
+    ] = None,
     at: Annotated[
         str | None, typer.Option("--at", help="Tell it as it stood at this instant; now unless given.")
     ] = None,
@@ -38,5 +40,5 @@ def why(
     if as_json:
         print_json(answer.as_json())
         return
-    for line in lines_of(answer):
+    for line in lines_of(answer, what_if=what_if):
         print(line)

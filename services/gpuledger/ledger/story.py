@@ -123,15 +123,18 @@ def restores(reader: Reader, known: Iterable[Known], book: str, workload: str) -
 
 
 def near_names(reader: Reader, book: str, workload: str) -> list[str]:
-    """Return workloads that are named nearly so, of those that begin alike."""
-    half = workload[: max(len(workload) // 2, 1)]
+    """Return workloads that are named nearly so, of those that begin alike, in capitals or not."""
+    wanted = workload.lower()
+    half = wanted[: max(len(wanted) // 2, 1)]
     rows = driver(reader).execute(
         "SELECT DISTINCT workload FROM (SELECT workload FROM ledger.segments WHERE book = %(book)s"
-        " AND starts_with(workload, %(half)s) UNION ALL SELECT workload FROM ledger.waits WHERE book = %(book)s"
-        " AND starts_with(workload, %(half)s)) AS named LIMIT %(most)s",
+        " AND starts_with(lower(workload), %(half)s) UNION ALL SELECT workload FROM ledger.waits WHERE book = %(book)s"
+        " AND starts_with(lower(workload), %(half)s)) AS named LIMIT %(most)s",
         {"book": book, "half": half, "most": _LOOKED_AT},
     )
-    return difflib.get_close_matches(workload, sorted(name for (name,) in rows), n=_NEAR)
+    names = sorted(name for (name,) in rows)
+    near = dict.fromkeys(difflib.get_close_matches(wanted, {name.lower() for name in names}, n=_NEAR))
+    return [name for lowered in near for name in names if name.lower() == lowered][:_NEAR]
 
 
 def cost_of(reader: Reader, cluster: str, workload: str, to: dt.date) -> Cost:

@@ -106,29 +106,29 @@ class Leading:
         self._silence_s = terms.silence_s
         self._news = threading.Event()
 
-    def once(self) -> list[str]:
-        """Run one cycle for each cluster that it may lead, and publish them; return the ids.
+    def once(self, told: Callable[[str], object] = lambda _: None) -> None:
+        """Run one cycle for each cluster that it may lead, and publish them.
+
+        Args:
+            told: Given the id of each, once they are recorded.
 
         Raises:
             Conflict: When another process leads one of them; the others have their cycle.
             Refused: When a cluster is not known, or has no healthy GPUs; likewise.
             Unavailable: When the database or broker cannot be reached.
         """
-        issued, without = list[str](), list[GpuledgerError]()
+        without = list[GpuledgerError]()
         with self._session() as connection:
             issuing = self._issuing(connection)
             for cluster in self._wanted(connection):
                 try:
-                    issued.append(self._lead_once(connection, issuing, cluster))
+                    told(self._lead_once(connection, issuing, cluster))
                 except (Conflict, Refused) as error:
                     self._complain(cluster, error)
                     without.append(error)
         self._publish()
-        for cycle in issued:
-            self._notify(cycle)
         if without:
             raise without[0]
-        return issued
 
     def _lead_once(self, connection: sa.Connection, issuing: Issuing, cluster: str) -> str:
         if not self._take(connection, cluster):

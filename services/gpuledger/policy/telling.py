@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle
 from gpuledger.policy.story import State, Story
 from gpuledger.policy.trials import Outcome
@@ -13,15 +14,25 @@ _SHOWN = 5
 """Names, bursts and siblings that a line or list shows before it counts the rest."""
 
 
-def lines_of(answer: Why) -> list[str]:
-    """Return the whole answer, line by line."""
+def lines_of(answer: Why, *, what_if: bool = False) -> list[str]:
+    """Return the whole answer, line by line.
+
+    Args:
+        answer: The answer.
+        what_if: Whether it was asked what would let the workload start.
+    """
     found = [*_head(answer.story), "", *_happenings(answer.story), "", _cost(answer.story)]
     if answer.decided is not None:
         found += ["", *_decision(answer.decided)]
     elif answer.story.state is State.WAITS:
-        found += ["", "No cycle has decided about it yet: gpuledger cycle runs one."]
+        found += [
+            "",
+            f"No cycle has decided about it yet: gpuledger cycle --cluster {answer.story.cluster} runs one.",
+        ]
     if answer.ahead is not None:
-        found += ["", *_ahead(answer.ahead)]
+        found += ["", *_ahead(answer.ahead, answer.story.at_s)]
+    elif what_if:
+        found += ["", "What would let it start is looked for (--what-if) only while it waits."]
     return found
 
 
@@ -75,9 +86,9 @@ def _decision(decided: Decided) -> Iterator[str]:
         )
 
 
-def _ahead(ahead: Ahead) -> Iterator[str]:
+def _ahead(ahead: Ahead, at_s: int) -> Iterator[str]:
     for change in ahead.changes:
-        yield f"{_outcome(change.found)} if {_condition(change.found)}{_expected(change)}."
+        yield f"{_outcome(change.found)} if {_condition(change.found)}{_expected(change, at_s)}."
         for burst in change.bursts[:_SHOWN]:
             yield (
                 f"  {hours(burst.gpu_ms)} used {moment(burst.from_s)} to {moment(burst.to_s)}: forgotten from "
@@ -116,7 +127,8 @@ def _condition(found: Counterfactual) -> str:
         case Obstacle.GPUS:
             model = f" of model {found.gpu_model}" if found.gpu_model else ""
             where = " on one host" if found.hosts == 1 else f" on {found.hosts} hosts"
-            return f"{gpus(found.gpus_milli)} more{model} are free{where if found.gpu_model else ''}"
+            verb = "is" if found.gpus_milli == GPU_MILLI else "are"
+            return f"{gpus(found.gpus_milli)} more{model} {verb} free{where if found.gpu_model else ''}"
 
 
 def _names(names: list[str], what: str) -> str:
@@ -124,11 +136,14 @@ def _names(names: list[str], what: str) -> str:
     return f"{what}{'' if len(names) == 1 else 's'} {', '.join(names[:_SHOWN])}{more}"
 
 
-def _expected(change: Change) -> str:
+def _expected(change: Change, at_s: int) -> str:
     if change.expected_s is None or change.certainty is None:
         return ""
+    whose = "its" if len(change.found.runs) == 1 else "their"
+    if change.found.obstacle is Obstacle.RUNS and change.expected_s <= at_s:
+        return f", out of {whose} protection already"
     expected = {
-        Obstacle.RUNS: "out of their protection",
+        Obstacle.RUNS: f"out of {whose} protection",
         Obstacle.USE: "forgotten, without new use,",
     }.get(change.found.obstacle, "expected")
     return f", {expected} at {moment(change.expected_s)} ({change.certainty.value})"

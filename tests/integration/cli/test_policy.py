@@ -117,3 +117,12 @@ def test_without_a_cluster_the_only_one_is_taken(ledger: Ledger, tmp_path: Path)
 def test_what_no_cycle_has_told_yet_is_no_number(alex: Ledger) -> None:
     line = next(line for line in alex("policy", "status").out.splitlines() if "alex" in line)
     assert line.split() == ["alex", "nobody", *["-"] * 6]
+
+
+def test_once_prints_the_ids_of_its_cycles_and_status_is_told_of_one_cluster(alex: Ledger) -> None:
+    ids = alex.done("policy", "run", "--once", "--cluster", "alex")["cycles"]
+    assert [cycle.partition("@")[0] for cycle in ids] == ["alex"]
+    (status,) = alex.done("policy", "status", "--cluster", "alex")["clusters"]
+    assert status["cycle"] == ids[0]
+    assert alex("policy", "status", "--cluster", "nowhere").status == 4
+    assert "--json goes with --once" in alex("policy", "run", "--json").err

@@ -193,8 +193,9 @@ def test_once_gives_the_others_their_cycle_where_one_has_none(world: World) -> N
     said: list[str] = []
     process = Leading(world.engine, FixedClock(instant(NOON)), Calendar(), Terms(), notify=said.append)
     with pytest.raises(Refused, match="'bare' has no healthy GPUs"):
-        process.once()
+        process.once(said.append)
     assert instants(world) == [NOON]
+    assert [text for text in said if text.startswith("c@2027-01-15T08:00:00Z#")]
     assert [text.partition(":")[0] for text in said if text.startswith("no cycle")] == ["no cycle for bare"]
 
 

@@ -1,5 +1,7 @@
 """An answer as lines of text."""
 
+from dataclasses import replace
+
 from gpuledger.ledger.costs import Cost
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle
 from gpuledger.policy.cycle import RunId
@@ -42,7 +44,20 @@ def test_what_happened_is_dated_and_estimates_are_marked() -> None:
         "Cost so far: 1.000 GPU-hours charged, 0.000 GPU-hours unallocated, free, 2.000 GPU-hours given back,"
         " 1.000 GPU-hours since the last tick." in lines
     )
-    assert lines[-1] == "No cycle has decided about it yet: gpuledger cycle runs one."
+    assert lines[-1] == "No cycle has decided about it yet: gpuledger cycle --cluster c runs one."
+
+
+def test_a_protection_that_is_over_is_told_as_over_and_one_run_has_its_own() -> None:
+    runs = Counterfactual(obstacle=Obstacle.RUNS, runs=(RunId("v", "1"),))
+    over = ahead(runs, expected_s=0, certainty=Certainty.ESTIMATE)
+    assert "Starts now if run v/1 ends, out of its protection already." in over
+    later = ahead(runs, expected_s=60, certainty=Certainty.ESTIMATE)
+    assert "ends, out of its protection at 1970-01-01T00:01:00Z (estimate)." in later
+
+
+def test_what_if_of_what_does_not_wait_is_answered() -> None:
+    told = lines_of(Why(story=replace(STORY, state=State.OVER)), what_if=True)
+    assert told[-1] == "What would let it start is looked for (--what-if) only while it waits."
 
 
 def test_the_decision_shows_the_ratios_from_the_root() -> None:
@@ -99,7 +114,7 @@ def test_each_obstacle_is_a_sentence() -> None:
     more = Counterfactual(obstacle=Obstacle.GPUS, gpus_milli=16_000, hosts=2, gpu_model="h100")
     assert "Starts now if 16 GPUs more of model h100 are free on 2 hosts." in ahead(more)
     anywhere = Counterfactual(obstacle=Obstacle.GPUS, gpus_milli=1000, hosts=1)
-    assert "Starts now if 1 GPU more are free." in ahead(anywhere)
+    assert "Starts now if 1 GPU more is free." in ahead(anywhere)
     eligible = Counterfactual(obstacle=Obstacle.ELIGIBILITY)
     assert "Starts now if it is eligible" in ahead(eligible)
     assert "it does not start before 1970-01-01T00:01:00Z" in ahead(eligible)
