@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
+
+import msgspec
+from msgspec.structs import replace
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.sources.files import path_text
@@ -32,7 +35,7 @@ _GZIP_WBITS = 31
 _FETCH_AGAIN = "fetch the file again and import it whole: what is already booked is not booked twice"
 
 
-class Line(NamedTuple):
+class Line(msgspec.Struct, frozen=True, gc=False):
     """One line.
 
     Args:
@@ -104,7 +107,7 @@ def read_lines(path: Path) -> Iterator[Line | Broken]:
             return
         if tail.length:
             last = tail.finish(path, number, b"", position)
-            yield last._replace(ended=False) if isinstance(last, Line) else last
+            yield replace(last, ended=False) if isinstance(last, Line) else last
 
 
 def open_lines(path: Path) -> Iterator[Line | Broken]:
@@ -118,7 +121,7 @@ def open_lines(path: Path) -> Iterator[Line | Broken]:
     if first is None:
         raise Refused(f"{path_text(path)} is empty", hint="fetch the file again")
     if isinstance(first, Line):
-        first = first._replace(raw=first.raw.removeprefix(BYTE_ORDER_MARK))
+        first = replace(first, raw=first.raw.removeprefix(BYTE_ORDER_MARK))
     return chain((first,), lines)
 
 

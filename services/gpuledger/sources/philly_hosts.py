@@ -8,6 +8,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.host import Registered, StateChanged
 from gpuledger.events.telemetry import GpuSample, Sampled
@@ -129,6 +131,6 @@ def _trimmed(table: Table) -> Iterator[Line | Broken]:
     for line in table.lines:
         raw = line.raw.rstrip(b"\r")
         if isinstance(line, Line) and raw.endswith(b",") and raw.count(b",") == len(table.header):
-            yield line._replace(raw=raw[:-1])
+            yield replace(line, raw=raw[:-1])
         else:
             yield line

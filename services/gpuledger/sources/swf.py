@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.attempts import Attempt, PlacedJob
@@ -79,7 +81,7 @@ def _grouped(lines: Iterator[Line | Broken]) -> Iterator[Line | Broken]:
     held: Line | None = None
     for line in lines:
         if isinstance(line, Line) and held is not None and _continues(held.raw, line.raw):
-            held = line._replace(number=held.number, raw=held.raw + b"\n" + line.raw)
+            held = replace(line, number=held.number, raw=held.raw + b"\n" + line.raw)
             continue
         if held is not None:
             yield held

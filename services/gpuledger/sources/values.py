@@ -261,17 +261,24 @@ class LocalTimes:
         self._fixed = timezone is None
         self._hours: dict[str, int] = {}
 
+    def known(self, value: str) -> int | None:
+        """Return seconds since the epoch where a time of the same hour was read before, in which no clock was set."""
+        try:
+            hour_s = self._hours[value[:_HOUR_CHARACTERS] + value[_TIME_CHARACTERS:]]
+            return hour_s + _WITHIN_HOUR[value[_HOUR_CHARACTERS:_TIME_CHARACTERS]]
+        except KeyError:
+            return None
+
     def read(self, field: str, value: str) -> tuple[int, Odd | None]:
         """Return seconds since the epoch, floored, and what is odd about the time, if anything.
 
         Raises:
             BadRecord: When it is no time with a date, or outside the years 1970 to 2100.
         """
-        rest = value[_TIME_CHARACTERS:]
-        hour = value[:_HOUR_CHARACTERS] + rest
-        hour_s, within_s = self._hours.get(hour), _WITHIN_HOUR.get(value[_HOUR_CHARACTERS:_TIME_CHARACTERS])
-        if hour_s is not None and within_s is not None:
-            return hour_s + within_s, None
+        known_s = self.known(value)
+        if known_s is not None:
+            return known_s, None
+        rest, within_s = value[_TIME_CHARACTERS:], _WITHIN_HOUR.get(value[_HOUR_CHARACTERS:_TIME_CHARACTERS])
         local = _parsed(field, value)
         odd: Odd | None = None
         if local.tzinfo is None:
@@ -280,7 +287,7 @@ class LocalTimes:
         elif not rest or rest[0] in ".,":
             within_s = None  # what looks like minutes may be those of an offset, as in 2017W41T07+01:01:55
         if within_s is not None:
-            self._remember(hour, local)
+            self._remember(value[:_HOUR_CHARACTERS] + rest, local)
         try:
             at_s = seconds(local)
         except OverflowError:

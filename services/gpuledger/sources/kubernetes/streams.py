@@ -79,7 +79,7 @@ def _kind(raw: bytes) -> str:
 def _without_mark(lines: list[Line | Broken]) -> list[Line | Broken]:
     head, *rest = lines
     return [
-        head._replace(raw=head.raw.removeprefix(BYTE_ORDER_MARK)) if isinstance(head, Line) else head,
+        replace(head, raw=head.raw.removeprefix(BYTE_ORDER_MARK)) if isinstance(head, Line) else head,
         *rest,
     ]
 

@@ -32,7 +32,17 @@ from gpuledger.kernel import handles
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import NO_USER
-from gpuledger.sources.slurm.states import Kind, State
+from gpuledger.sources.slurm.states import (
+    PENDING,
+    PREEMPTED,
+    REQUEUED,
+    RESIZED,
+    REVOKED,
+    RUNNING,
+    SUSPENDED,
+    Kind,
+    State,
+)
 from gpuledger.sources.slurm.tres import Gpus
 from gpuledger.sources.slurm.workloads import RunIdentity
 from gpuledger.sources.values import Odd
@@ -47,9 +57,9 @@ NEVER = instant(END_OF_TIME_S - 1)
 
 _DIGEST_CHARACTERS = 12
 _RAW = re.compile(r"[0-9]{1,20}")
-_VERSIONS = {Kind.PENDING: 1, Kind.RUNNING: 2, Kind.SUSPENDED: 2}
+_VERSIONS = {PENDING: 1, RUNNING: 2, SUSPENDED: 2}
 _HELD_BACK, _OVER, _ALTERED = 0, 3, 4
-_STOPS: dict[Kind, type[Stopped]] = {Kind.REQUEUED: Requeued, Kind.PREEMPTED: Preempted}
+_STOPS: dict[Kind, type[Stopped]] = {REQUEUED: Requeued, PREEMPTED: Preempted}
 
 Facts = list[tuple[Event, bytes]]
 
@@ -140,7 +150,7 @@ class SlurmJob(msgspec.Struct, kw_only=True, gc=False):
         A start before the submission is that of the first size: accounting repeats it in the record of the next.
         """
         kind, start_s = self.state.kind, self.started_s
-        if start_s is None or kind is Kind.PENDING or kind is Kind.REVOKED:
+        if start_s is None or kind is PENDING or kind is REVOKED:
             return None
         if self.state.name == "CANCELLED" and self.ended_s is not None:
             at_end = start_s == self.ended_s and self.held is None
@@ -280,7 +290,7 @@ def _is_untold(job: SlurmJob) -> bool:
 def _stops(job: SlurmJob, workload: str, begin_s: int | None, version: int) -> Iterator[tuple[str, Stopped]]:
     kind, name = job.state.kind, job.state.name
     if begin_s is None:
-        if kind not in (Kind.REQUEUED, Kind.RESIZED):
+        if kind not in (REQUEUED, RESIZED):
             yield "over", Ended(cluster=job.cluster, workload=workload, reason=name, version=version)
         return
     is_estimate = _may_be_repaired(job)
@@ -296,7 +306,7 @@ def _stops(job: SlurmJob, workload: str, begin_s: int | None, version: int) -> I
             version=None if is_estimate else version,
         ),
     )
-    if kind is Kind.PREEMPTED:  # a later submission says that it waits again
+    if kind is PREEMPTED:  # a later submission says that it waits again
         yield "over", Ended(cluster=job.cluster, workload=workload, reason=name, version=version)
 
 

@@ -7,10 +7,11 @@ its last size begins at ``@start``, although ``elapsed`` counts from the first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.ndjson import object_lines
@@ -18,9 +19,9 @@ from gpuledger.sources.pieces import PieceSource
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
-from gpuledger.sources.slurm.reading import JobReader, number_of, read_jobs
+from gpuledger.sources.slurm.reading import REPEATED, JobReader, number_of, read_jobs
 from gpuledger.sources.slurm.shapes import UNREADABLE, Value, bad_shape, limit_of, plain
-from gpuledger.sources.slurm.states import Kind, State, state_of
+from gpuledger.sources.slurm.states import PENDING, REQUEUED, RESIZED, RUNNING, State, state_of
 from gpuledger.sources.values import LocalTimes, Odd, name
 
 
@@ -54,6 +55,10 @@ class Document(msgspec.Struct, frozen=True, gc=False):
     original_sluid: str | None = None
 
 
+_Word = str | None
+_Shared = tuple[_Word, _Word, _Word, _Word, _Word, _Word, _Word, Value, _Word, bool]
+"""Cluster, account, user, partition, QOS, TRES held and asked for, limit, state, and whether there is an end."""
+
 _decoder = msgspec.json.Decoder(Document)
 
 
@@ -63,6 +68,7 @@ class _Documents(JobReader):
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
         super().__init__(options, context)
         self.times = LocalTimes(None)
+        self._like = lru_cache(maxsize=REPEATED)(self._as_told)
 
     def parse(self, raw: bytes) -> Sequence[SlurmJob]:
         """Return the run that a document tells of."""
@@ -70,78 +76,98 @@ class _Documents(JobReader):
             document = _decoder.decode(raw)
         except UNREADABLE as error:
             raise bad_shape(raw, error) from error
-        submitted_s = self.time("@submit", document.submit)[0]
+        submitted_s = self.moment("@submit", document.submit)
         if submitted_s is None:
             raise BadRecord(
                 "@submit: is missing", code="missing-value", hint="the run cannot be told from others"
             )
-        start_s, end_s = self.time("@start", document.start)[0], self.time("@end", document.end)[0]
-        state = _state(document, end_s)
+        start_s, end_s = self.moment("@start", document.start), self.moment("@end", document.end)
+        like = self._like(
+            (
+                document.cluster,
+                document.account,
+                document.username,
+                document.partition,
+                document.qos,
+                document.tres_alloc,
+                document.tres_req,
+                document.time_limit,
+                document.state,
+                end_s is not None,
+            )
+        )
         oddities: tuple[Odd, ...] = ()
-        if state.kind is Kind.RESIZED and start_s == end_s:
+        if like.state.kind is RESIZED and start_s == end_s:
             start_s, oddities = None, (_LOST_SIZE,)
         return (
-            SlurmJob(
-                **self._words(document),
-                state=state,
+            replace(
+                like,
+                job=_number(document),
                 submitted_s=submitted_s,
-                eligible_s=self.time("@eligible", document.eligible)[0],
+                eligible_s=self.moment("@eligible", document.eligible),
                 started_s=start_s,
-                resized_s=_resized_s(document, state, start_s, end_s),
+                resized_s=_resized_s(document, like.state, start_s, end_s),
                 ended_s=end_s,
+                hosts=hosts_of("nodes", document.nodes),
+                exit=document.exit_code or None,
+                lineage=document.original_sluid or document.sluid or None,
+                raw=str(document.jobid),
                 oddities=oddities,
             ),
         )
 
-    def _words(self, document: Document) -> dict[str, Any]:
-        account = document.account
-        het_id, offset = document.het_job_id, document.het_job_offset
-        if het_id is None:  # as they were called up to 20.02
-            het_id, offset = document.pack_job_id, document.pack_job_offset
-        return {
-            "cluster": self.cluster_of(document.cluster),
-            "job": number_of(
-                document.jobid,
-                plain(document.array_job_id),
-                plain(document.array_task_id),
-                plain(het_id),
-                plain(offset),
-            ),
-            "user": name("username", document.username) if document.username else None,
-            "account": account,
-            "asked": self.tres.text("tres_req", document.tres_req or ""),
-            "held": self.tres.text("tres_alloc", document.tres_alloc or ""),
-            "time_limit_s": limit_of(document.time_limit, 1),
-            "hosts": hosts_of("nodes", document.nodes),
-            "labels": self.labels(account, document.partition, document.qos),
-            "exit": document.exit_code or None,
-            "lineage": document.original_sluid or document.sluid or None,
-            "raw": str(document.jobid),
-        }
+    def _as_told(self, shared: _Shared) -> SlurmJob:
+        """Return a job with all that it shares with others, and nothing of its own."""
+        cluster, account, user, partition, qos, held, asked, limit, word, has_end = shared
+        return SlurmJob(
+            cluster=self.cluster_of(cluster),
+            job="",
+            state=_state(word, has_end=has_end),
+            submitted_s=0,
+            user=name("username", user) if user else None,
+            account=account,
+            asked=self.tres.text("tres_req", asked or ""),
+            held=self.tres.text("tres_alloc", held or ""),
+            time_limit_s=limit_of(limit, 1),
+            labels=self.labels(account, partition, qos),
+        )
 
 
-_STARTED = State(Kind.RUNNING, "RUNNING")
-_REQUEUED = State(Kind.REQUEUED, "REQUEUED")
+def _number(document: Document) -> str:
+    array, task, leader, part = (
+        document.array_job_id,
+        document.array_task_id,
+        document.het_job_id,
+        document.het_job_offset,
+    )
+    if leader is None:  # as they were called up to 20.02
+        leader, part = document.pack_job_id, document.pack_job_offset
+    if not (array or task or leader or part) and document.jobid >= 0:
+        return str(document.jobid)  # as of most jobs
+    return number_of(document.jobid, plain(array), plain(task), plain(leader), plain(part))
+
+
+_STARTED = State(RUNNING, "RUNNING")
+_REQUEUED = State(REQUEUED, "REQUEUED")
 _LOST_SIZE = (
     "size-not-told",
     "state: RESIZING without a span: from when on the job had this size is not told here; import sacct's too",
 )
 
 
-def _state(document: Document, end_s: int | None) -> State:
-    if document.state is None:
+def _state(word: str | None, *, has_end: bool) -> State:
+    if word is None:
         return _STARTED
-    state = state_of("state", document.state)
-    return _REQUEUED if state.kind is Kind.PENDING and end_s is not None else state
+    state = state_of("state", word)
+    return _REQUEUED if state.kind is PENDING and has_end else state
 
 
 def _resized_s(document: Document, state: State, start_s: int | None, end_s: int | None) -> int | None:
     """Return when the last size began, when it is not the first: ``elapsed`` counts from the first start."""
     elapsed_s = plain(document.elapsed)
-    if state.kind is Kind.RESIZED or not state.is_over or None in (elapsed_s, start_s, end_s):
+    if elapsed_s is None or start_s is None or end_s is None or not 0 <= end_s - elapsed_s < start_s <= end_s:
         return None
-    assert elapsed_s is not None and start_s is not None and end_s is not None  # noqa: S101, PT018 - narrows
-    return start_s if 0 <= end_s - elapsed_s < start_s <= end_s else None
+    return start_s if state.is_over and state.kind is not RESIZED else None
 
 
 class Jobcomp(PieceSource):

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
@@ -66,7 +68,7 @@ def open_listing(path: Path) -> Listing:
             f"{path_text(path)} is no listing with | between its fields",
             hint="ask the command for parsable output, with | as the separator",
         )
-    first = first._replace(raw=first.raw.removeprefix(BYTE_ORDER_MARK))
+    first = replace(first, raw=first.raw.removeprefix(BYTE_ORDER_MARK))
     return Listing(path, first, lines, BAR_AND_HASH if BAR_AND_HASH.encode() in first.raw else BAR)
 
 

@@ -16,7 +16,7 @@ from gpuledger.sources.lines import Broken, Line
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.slurm.job import SlurmJob
 from gpuledger.sources.slurm.reading import EMPTY, JobReader, waiting_tasks
-from gpuledger.sources.slurm.states import Kind
+from gpuledger.sources.slurm.states import PENDING, RUNNING, SUSPENDED, Kind
 from gpuledger.sources.slurm.times import read_time
 from gpuledger.sources.values import Odd
 
@@ -72,7 +72,7 @@ class LiveReader(JobReader):
                 continue  # it is reported when it is read
             for job in jobs:
                 array, _, task = job.job.partition("_")
-                if task and job.state.kind in (Kind.RUNNING, Kind.SUSPENDED):
+                if task and job.state.kind in (RUNNING, SUSPENDED):
                     self._running[job.cluster, array].add(task)
 
     def waiting(self, job: SlurmJob, array: str, tasks: str) -> Sequence[SlurmJob]:
@@ -94,7 +94,7 @@ class LiveReader(JobReader):
 
 def is_eligible(kind: Kind, reason: str) -> bool:
     """Say whether a job would start if enough GPUs were free; one that does not wait was."""
-    return kind is not Kind.PENDING or reason.replace(" ", "_") not in _NOT_ELIGIBLE
+    return kind is not PENDING or reason.replace(" ", "_") not in _NOT_ELIGIBLE
 
 
 def start_of(kind: Kind, started_s: int | None, hosts: Sequence[str]) -> int | None:
@@ -103,7 +103,7 @@ def start_of(kind: Kind, started_s: int | None, hosts: Sequence[str]) -> int | N
     A job that is over and never had a host did not: the controller sets the start of what was cancelled while it
     waited to that moment.
     """
-    never = not hosts and kind not in (Kind.RUNNING, Kind.SUSPENDED, Kind.PENDING)
+    never = not hosts and kind not in (RUNNING, SUSPENDED, PENDING)
     return None if never else started_s
 
 
@@ -121,6 +121,9 @@ class TextReader(LiveReader):
         Raises:
             BadRecord: When it is no time.
         """
+        known_s = self.times.known(value)
+        if known_s is not None:
+            return known_s
         at_s, odd = read_time(self.times, field, "" if value in NO_TIME else value)
         if odd is not None:
             oddities.append(odd)

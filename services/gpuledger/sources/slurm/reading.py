@@ -39,6 +39,9 @@ UNMAPPED = "unmapped"
 BATCH = 500
 """So many records are read ahead, to ask the ledger for all their jobs at once."""
 
+REPEATED = 1 << 12
+"""So many combinations of what jobs share (who, where, what state and size) are remembered: few of them differ."""
+
 EMPTY = frozenset(("", "(null)", "None", "N/A", "Unknown"))
 """What stands for a value that there is not."""
 
@@ -68,7 +71,6 @@ class JobReader(Interpreter):
         self._workloads = Workloads(options.known)
         own = (context or {}).get("own_cluster")
         self._own_cluster = own if isinstance(own, str) else None
-        self._times_read: dict[str | None, tuple[int | None, Odd | None]] = {}
         self._clusters: dict[str, str] = {}
         self._ahead: dict[bytes, list[_Placed] | BadRecord] = {}
 
@@ -137,13 +139,17 @@ class JobReader(Interpreter):
         Raises:
             BadRecord: When it is no time, or outside the years 1970 to 2100.
         """
-        found = self._times_read.get(value)
-        if found is None or found[1] is not None:  # what is odd is told with its own field
-            found = (None, None) if value is None or value in EMPTY else read_time(self.times, field, value)
-            if len(self._times_read) >= _TIMES_LIMIT:
-                self._times_read.clear()
-            self._times_read[value] = found
-        return found
+        if value is None:
+            return None, None
+        known_s = self.times.known(value)
+        if known_s is not None:
+            return known_s, None
+        return (None, None) if value in EMPTY else read_time(self.times, field, value)
+
+    def moment(self, field: str, value: str | None) -> int | None:
+        """Return what ``time`` does, where what is odd about it is told elsewhere, or nowhere."""
+        known_s = self.times.known(value) if value else None
+        return self.time(field, value)[0] if known_s is None else known_s
 
     def cluster_of(self, own: str | None) -> str:
         """Return the cluster of a record that names one itself, or does not.
@@ -188,7 +194,7 @@ class JobReader(Interpreter):
         return tuple(facts), clashes + oddities
 
     @staticmethod
-    @lru_cache(maxsize=1 << 12)
+    @lru_cache(maxsize=REPEATED)
     def labels(account: str | None, partition: str | None, qos: str | None) -> dict[str, str] | None:
         """Return what mapping rules may read of a job, in Slurm's own words; jobs with the same share one object."""
         told = (("account", account), ("partition", partition), ("qos", qos))
@@ -267,7 +273,6 @@ TASKS_LIMIT = 10_000
 """More tasks of one array are not told as waiting at once."""
 
 _DIGITS = 9
-_TIMES_LIMIT = 4096  # the times of one record, and of records beside it, are often the same
 
 
 def _tasks(expression: str, listed: str) -> Iterator[int]:

@@ -7,8 +7,11 @@ there. Bytes that are no UTF-8 are kept as escapes. Steps (``8841.0``, ``8841.ba
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import path_text
@@ -17,8 +20,15 @@ from gpuledger.sources.pieces import PieceSource
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
-from gpuledger.sources.slurm.reading import EMPTY, JobReader, asks_for_gpus, read_jobs, waiting_tasks
-from gpuledger.sources.slurm.states import Kind, state_of
+from gpuledger.sources.slurm.reading import (
+    EMPTY,
+    REPEATED,
+    JobReader,
+    asks_for_gpus,
+    read_jobs,
+    waiting_tasks,
+)
+from gpuledger.sources.slurm.states import PENDING, state_of
 from gpuledger.sources.slurm.times import duration, limit_seconds, span
 from gpuledger.sources.values import name, shown, whole_number
 
@@ -32,12 +42,17 @@ WANTED = (
 )  # fmt: skip
 """The columns to ask sacct for."""
 
-_READ = (
-    "Cluster", "Account", "User", "Partition", "QOS", "State", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
-    "Suspended", "TimelimitRaw", "Timelimit", "AllocTRES", "ReqTRES", "NodeList", "ExitCode", "Flags", "SubmitLine",
-    "Restarts", "SLUID", "OriginalSluid", "JobIDRaw",
+_SHARED = (
+    "Cluster", "Account", "User", "Partition", "QOS", "State", "Suspended", "TimelimitRaw", "Timelimit", "AllocTRES",
+    "ReqTRES", "Flags", "Restarts",
 )  # fmt: skip
-"""The columns that are read beside JobID; those that are not there are empty."""
+"""Columns that are read whose values repeat from job to job; those that are not there are empty."""
+
+_OWN = (
+    "Submit", "Eligible", "Start", "End", "ElapsedRaw", "NodeList", "ExitCode", "SubmitLine", "SLUID", "OriginalSluid",
+    "JobIDRaw",
+)  # fmt: skip
+"""The other columns that are read beside JobID: what is each job's own."""
 
 _DELIMITERS = (b"|#", b"|")
 _NUMBER = re.compile(r"(\d+)(?:_(\d+)|_\[([^\]]+)\]?|\+(\d+))?(\..+)?")
@@ -54,7 +69,10 @@ class _Rows(JobReader):
         self._at = {column: index for index, column in enumerate(self._columns) if isinstance(column, str)}
         self._twice = [(n, self._at[c]) for n, c in enumerate(self._columns) if self._at.get(c, n) != n]
         self._width = len(self._columns)
-        self._wanted = itemgetter(*(self._at.get(column, -1) for column in _READ))
+        self._shared, self._own = (
+            itemgetter(*(self._at.get(column, -1) for column in columns)) for columns in (_SHARED, _OWN)
+        )
+        self._like = lru_cache(maxsize=REPEATED)(self._as_told)
 
     def remember(self, raw: bytes) -> dict[str, object]:
         """Return the columns too: a retry has no header."""
@@ -71,6 +89,8 @@ class _Rows(JobReader):
                     hint="ask sacct for each column once",
                 )
         job_id = cells[self._at["JobID"]]
+        if job_id.isdecimal():
+            return (self._job(job_id, cells),)
         found = _NUMBER.fullmatch(job_id)
         if found is None:
             raise BadRecord(
@@ -79,7 +99,7 @@ class _Rows(JobReader):
         if found[5]:
             return ()
         job = self._job(job_id, cells)
-        if found[3] is not None and job.state.kind is Kind.PENDING:
+        if found[3] is not None and job.state.kind is PENDING:
             return waiting_tasks(job, found[1], found[3])
         return (job,)
 
@@ -107,48 +127,65 @@ class _Rows(JobReader):
 
     def _job(self, job_id: str, cells: list[str]) -> SlurmJob:
         cells.append("")  # what columns that are not there hold
-        (
-            cluster, account, user, partition, qos, word, submit, eligible, start, end, elapsed, suspended, minutes,
-            limit, held_tres, asked_tres, hosts, exit_, flags, command, restarts, sluid, original,
-            raw,
-        ) = self._wanted(cells)  # fmt: skip
-        submitted_s, _ = self.time("Submit", submit)
+        submit, eligible, start, end, elapsed, hosts, exit_, command, sluid, original, raw = self._own(cells)
+        submitted_s = self.moment("Submit", submit)
         if submitted_s is None:
             raise BadRecord(
                 "Submit: is missing", code="missing-value", hint="the run cannot be told from others"
             )
         elapsed_s = None if elapsed in EMPTY else whole_number("ElapsedRaw", elapsed)
-        suspended_s = duration("Suspended", suspended)
-        times = span(self.time, start, end, None if elapsed_s is None else elapsed_s + suspended_s)
-        asked = self.tres.text("ReqTRES", asked_tres)
-        held = self.tres.text("AllocTRES", held_tres)
+        like = self._like(self._shared(cells))
+        times = span(self.time, start, end, None if elapsed_s is None else elapsed_s + like.suspended_s)
         untracked = None
-        if asked is None and held is None:
+        if like.asked is None and like.held is None:
             untracked = asks_for_gpus(command) or self._old_request(cells)
-        return SlurmJob(
-            cluster=self.cluster_of(cluster),
+        return replace(
+            like,
             job=job_id,
-            state=state_of("State", word),
             submitted_s=submitted_s,
-            eligible_s=self.time("Eligible", eligible)[0],
+            eligible_s=self.moment("Eligible", eligible),
             started_s=times.start_s,
             ended_s=times.end_s,
             elapsed_s=elapsed_s,
-            suspended_s=suspended_s,
-            user=None if user in EMPTY else name("User", user),
-            account=account,
-            asked=asked,
-            held=held,
             untracked=untracked,
-            time_limit_s=limit_seconds(minutes, limit),
             hosts=hosts_of("NodeList", hosts),
-            labels=self.labels(account, partition, qos),
             exit=exit_ or None,
-            restarts=None if restarts in EMPTY else whole_number("Restarts", restarts),
             lineage=original or sluid or None,
-            is_altered="JobAltered" in flags,
             raw=raw,
             oddities=times.oddities,
+        )
+
+    def _as_told(self, shared: tuple[str, ...]) -> SlurmJob:
+        """Return a job with all that it shares with others, and nothing of its own."""
+        (
+            cluster,
+            account,
+            user,
+            partition,
+            qos,
+            word,
+            suspended,
+            minutes,
+            limit,
+            held,
+            asked,
+            flags,
+            restarts,
+        ) = shared
+        return SlurmJob(
+            cluster=self.cluster_of(cluster),
+            job="",
+            state=state_of("State", word),
+            submitted_s=0,
+            suspended_s=duration("Suspended", suspended),
+            user=None if user in EMPTY else name("User", user),
+            account=account,
+            asked=self.tres.text("ReqTRES", asked),
+            held=self.tres.text("AllocTRES", held),
+            time_limit_s=limit_seconds(minutes, limit),
+            labels=self.labels(account, partition, qos),
+            restarts=None if restarts in EMPTY else whole_number("Restarts", restarts),
+            is_altered="JobAltered" in flags,
         )
 
     def _old_request(self, cells: Sequence[str]) -> str | None:

@@ -8,6 +8,8 @@ twice is therefore a fault, never a choice.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import path_text
 from gpuledger.sources.lines import BYTE_ORDER_MARK, LINE_LIMIT_BYTES, Broken, Line, read_lines
@@ -30,7 +32,7 @@ def read_blocks(path: Path, key: str) -> Iterator[Line | Broken]:
     mark = key.encode() + b"="
     first = next((line for line in lines if isinstance(line, Broken) or line.raw.strip()), None)
     if isinstance(first, Line):
-        first = first._replace(raw=first.raw.removeprefix(BYTE_ORDER_MARK))
+        first = replace(first, raw=first.raw.removeprefix(BYTE_ORDER_MARK))
     if not isinstance(first, Line) or not first.raw.startswith(mark):
         raise Refused(
             f"{path_text(path)} does not begin with {key}=", hint="check that the file is of this kind"

@@ -7,15 +7,19 @@ it got.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.slurm.hosts import hosts_of
 from gpuledger.sources.slurm.job import SlurmJob
 from gpuledger.sources.slurm.live import TextReader, is_eligible, start_of
-from gpuledger.sources.slurm.reading import EMPTY
-from gpuledger.sources.slurm.states import Kind, state_of
+from gpuledger.sources.slurm.reading import EMPTY, REPEATED
+from gpuledger.sources.slurm.states import PENDING, RUNNING, SUSPENDED, state_of
 from gpuledger.sources.slurm.times import limit_seconds
 from gpuledger.sources.slurm.tres import Gpus
 from gpuledger.sources.values import GPU_LIMIT, Odd, name, shown, whole_number
@@ -49,6 +53,29 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What is read -> what its column may be called."""
 
+OWN = (
+    "state", "array", "task", "leader", "offset", "submit", "eligible", "start", "end", "resize", "hosts",
+    "hosts_or_reason", "reason",
+)  # fmt: skip
+"""What is each job's own; the state is looked at first, and again with what it is shared with."""
+
+SHARED = (
+    "held",
+    "per_job",
+    "per_node",
+    "nodes",
+    "cluster",
+    "account",
+    "user",
+    "partition",
+    "qos",
+    "limit",
+    "restarts",
+)
+"""What many jobs have in common."""
+
+_RESIZE = OWN.index("resize")
+
 _NUMBER = re.compile(r"(\d+)(?:_(\d+)|_\[([^\]]*)\]?|\+(\d+))")
 
 
@@ -71,96 +98,116 @@ class Number(NamedTuple):
 class SqueueReader(TextReader):
     """Understands a job whose fields are told apart already."""
 
-    def job(self, ids: Sequence[str], said: Mapping[str, str]) -> Sequence[SlurmJob]:
+    def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
+        """Remember nothing yet of what jobs share."""
+        super().__init__(options, context)
+        self._like = lru_cache(maxsize=REPEATED)(self._as_told)
+
+    def job(
+        self, ids: Sequence[str], own: Sequence[str | None], shared: Sequence[str | None]
+    ) -> Sequence[SlurmJob]:
         """Return the run that a row tells of; the tasks of an array that wait are one row.
 
         Args:
             ids: The number of the job, in each way in which the row tells it.
-            said: What is read -> what the row says of it.
+            own: What the row says of ``OWN``; None for what it does not tell.
+            shared: What it says of ``SHARED``; None for what it does not tell.
 
         Raises:
             BadRecord: When a field that money depends on is missing or wrong.
         """
-        fields = {what: "" if value in EMPTY else value for what, value in said.items()}
-        state = state_of("STATE", fields.get("state", ""))
-        number = _number(ids, fields)
+        (
+            word, array, task, leader, offset, submit, eligible, start, end, resize, listed, hosts_or_reason, reason,
+        ) = map(_told, own)  # fmt: skip
+        state = state_of("STATE", word)
+        number = _number(ids, array, task, leader, offset)
         oddities: list[Odd] = []
-
-        def at(what: str) -> int | None:
-            return self.instant(NAMES[what][0], fields.get(what, ""), oddities)
-
-        submitted_s, start_s = at("submit"), at("start")
-        if submitted_s is None or (start_s is None and state.kind in (Kind.RUNNING, Kind.SUSPENDED)):
-            column = NAMES["submit" if submitted_s is None else "start"][0]
+        submitted_s = self.instant("SUBMIT_TIME", submit, oddities)
+        start_s = self.instant("START_TIME", start, oddities)
+        if submitted_s is None or (start_s is None and state.kind in (RUNNING, SUSPENDED)):
             raise BadRecord(
-                f"{column}: is missing",
+                f"{'SUBMIT_TIME' if submitted_s is None else 'START_TIME'}: is missing",
                 code="missing-value",
                 hint="the run cannot be told from others; ask squeue for its times, or import squeue --json",
             )
-        hosts, reason = _hosts(fields), fields.get("reason") or fields.get("hosts_or_reason", "").strip("()")
-        told = self.tres.text("TRES_ALLOC", fields.get("held", ""))
-        held = None if state.kind is Kind.PENDING else told  # before the start it repeats what was asked for
-        asked = told if state.kind is Kind.PENDING and told else self._asked(fields)
-        account, user = fields.get("account"), fields.get("user")
-        job = SlurmJob(
-            cluster=self.cluster_of(fields.get("cluster") or None),
+        hosts, reason = _hosts(listed or hosts_or_reason), reason or hosts_or_reason.strip("()")
+        like = self._like((word, *shared))
+        job = replace(
+            like,
             job=number.job,
-            state=state,
             submitted_s=submitted_s,
-            eligible_s=at("eligible"),
+            eligible_s=self.instant("ELIGIBLE_TIME", eligible, oddities),
             started_s=start_of(state.kind, start_s, hosts),
-            resized_s=at("resize"),
-            ended_s=at("end"),
-            user=name("USER", user) if user else None,
-            account=account or None,
-            asked=asked,
-            held=held,
-            untracked=None if "held" in said else "no column TRES_ALLOC",
-            time_limit_s=limit_seconds("", fields.get("limit", "")),
-            hosts=hosts if state.kind is not Kind.PENDING else (),
-            labels=self.labels(account, fields.get("partition"), fields.get("qos")),
-            restarts=whole_number("RESTART_COUNT", fields["restarts"]) if fields.get("restarts") else None,
+            resized_s=self.instant("RESIZE_TIME", resize, oddities),
+            ended_s=self.instant("END_TIME", end, oddities),
+            hosts=hosts if state.kind is not PENDING else (),
             oddities=tuple(oddities),
             is_eligible=is_eligible(state.kind, reason),
-            is_vague="resize" not in said,
+            is_vague=own[_RESIZE] is None,
             raw=next((told for told in ids if told.isdigit()), None),
         )
-        if number.tasks and state.kind is Kind.PENDING:
+        if number.tasks and state.kind is PENDING:
             return self.waiting(job, number.array, number.tasks)
         return (job,)
 
-    def _asked(self, fields: Mapping[str, str]) -> Gpus | None:
+    def _as_told(self, shared: tuple[str | None, ...]) -> SlurmJob:
+        """Return a job with all that it shares with others, and nothing of its own."""
+        state = state_of("STATE", shared[0] or "")
+        untracked = None if shared[1] is not None else "no column TRES_ALLOC"
+        _, held, per_job, per_node, nodes, cluster, account, user, partition, qos, limit, restarts = map(
+            _told, shared
+        )
+        told = self.tres.text("TRES_ALLOC", held)
+        is_pending = state.kind is PENDING  # before the start what is held repeats what was asked for
+        return SlurmJob(
+            cluster=self.cluster_of(cluster or None),
+            job="",
+            state=state,
+            submitted_s=0,
+            user=name("USER", user) if user else None,
+            account=account or None,
+            asked=told if is_pending and told else self._asked(per_job, per_node, nodes),
+            held=None if is_pending else told,
+            untracked=untracked,
+            time_limit_s=limit_seconds("", limit),
+            labels=self.labels(account or None, partition, qos),
+            restarts=whole_number("RESTART_COUNT", restarts) if restarts else None,
+        )
+
+    def _asked(self, per_job: str, per_node: str, nodes: str) -> Gpus | None:
         """Return the GPUs that were asked for, where the request is told for the job or for each of its hosts."""
-        per_job = self._requested("TRES_PER_JOB", fields.get("per_job", ""))
-        if per_job is not None:
-            return per_job
-        per_node = self._requested("TRES_PER_NODE", fields.get("per_node", ""))
-        nodes = fields.get("nodes", "")
-        if per_node is None or not nodes.isdecimal():
+        of_job = self._requested("TRES_PER_JOB", per_job)
+        if of_job is not None:
+            return of_job
+        of_node = self._requested("TRES_PER_NODE", per_node)
+        if of_node is None or not nodes.isdecimal():
             return None
-        milli = per_node.milli * whole_number("NODES", nodes)
+        milli = of_node.milli * whole_number("NODES", nodes)
         if milli > GPU_LIMIT * GPU_MILLI:
             raise BadRecord(
-                f"NODES: {shown(nodes)} times {per_node.milli} milli-GPU are more than any job has",
+                f"NODES: {shown(nodes)} times {of_node.milli} milli-GPU are more than any job has",
                 code="out-of-bounds",
                 hint="look at the job in Slurm",
             )
-        return per_node._replace(milli=milli)
+        return of_node._replace(milli=milli)
 
     def _requested(self, field: str, value: str) -> Gpus | None:
         return self.tres.details(field, [value.replace("gres/", "").replace("gres:", "")]) if value else None
 
 
-def _number(ids: Sequence[str], fields: Mapping[str, str]) -> Number:
+def _told(value: str | None) -> str:
+    return "" if value is None or value in EMPTY else value
+
+
+def _number(ids: Sequence[str], array: str, task: str, leader: str, offset: str) -> Number:
     for told in ids:
-        found = _NUMBER.fullmatch(told)
+        found = None if told.isdecimal() else _NUMBER.fullmatch(told)
         if found is not None:
             return Number(told, found[1], found[3] or "")
-    array, task, offset = fields.get("array"), fields.get("task"), fields.get("offset")
     if array and task:
         return Number(f"{array}_{task}") if task.isdigit() else Number(array, array, task)
-    if offset and fields.get("leader"):
-        return Number(f"{fields['leader']}+{offset}")
+    if offset and leader:
+        return Number(f"{leader}+{offset}")
     if not ids or not ids[0].isdigit():
         raise BadRecord(
             f"JOBID: {shown(ids[0] if ids else '')} is no number of a job",
@@ -170,6 +217,5 @@ def _number(ids: Sequence[str], fields: Mapping[str, str]) -> Number:
     return Number(ids[0])
 
 
-def _hosts(fields: Mapping[str, str]) -> tuple[str, ...]:
-    told = fields.get("hosts") or fields.get("hosts_or_reason", "")
+def _hosts(told: str) -> tuple[str, ...]:
     return () if told.startswith("(") else hosts_of("NODELIST", told)

@@ -8,6 +8,7 @@ array must be among what is told: the raw number of a task is not the one that a
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
 from gpuledger.sources.pieces import interpret_again
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.slurm.job import SlurmJob
-from gpuledger.sources.slurm.listing import BAR_AND_HASH, cells, columns, open_listing, wrong_width
+from gpuledger.sources.slurm.listing import BAR_AND_HASH, columns, open_listing, wrong_width
 from gpuledger.sources.slurm.reading import read_jobs
-from gpuledger.sources.slurm.squeue_rows import NAMES, NUMBERS, SqueueReader, found_in
+from gpuledger.sources.slurm.scontrol import text_of
+from gpuledger.sources.slurm.squeue_rows import NAMES, NUMBERS, OWN, SHARED, SqueueReader, found_in
 from gpuledger.sources.values import shown
 
 WANTED = (
@@ -82,7 +84,11 @@ class Rows(SqueueReader):
         self._delimiter = delimiter if isinstance(delimiter, str) and delimiter else "|"
         at = {column: index for index, column in enumerate(self._columns) if isinstance(column, str)}
         self._ids = [at[column] for column in NUMBERS if column in at]
-        self._said = [(what, at[column]) for what, column in found_in(at).items()]
+        named_as = found_in(at)
+        self._own, self._shared = (
+            itemgetter(*(at[named_as[what]] if what in named_as else -1 for what in names))
+            for names in (OWN, SHARED)
+        )
 
     def remember(self, raw: bytes) -> dict[str, object]:
         """Return the columns too: a retry has no header."""
@@ -96,11 +102,14 @@ class Rows(SqueueReader):
                 code="no-context",
                 hint="import the file again",
             )
-        found = cells(raw, self._delimiter)
+        found = text_of(raw).split(self._delimiter)
         if len(found) != len(self._columns):
             raise wrong_width(self._columns, found)
+        told = [*found, None]  # what columns that are not there hold
         return self.job(
-            [found[index] for index in self._ids], {what: found[index] for what, index in self._said}
+            [found[index].strip() for index in self._ids],
+            [cell and cell.strip() for cell in self._own(told)],
+            [cell and cell.strip() for cell in self._shared(told)],
         )
 
 
@@ -122,9 +131,13 @@ class Objects(SqueueReader):
                 hint="a field held a quote or no value; import squeue --json, which cannot be mistaken",
             ) from error
         fields = {_OBJECT_KEYS.get(key.upper(), key.upper()): _text(value) for key, value in said.items()}
+        named_as = found_in(fields)
         return self.job(
             [fields[column] for column in NUMBERS if column in fields],
-            {what: fields[column] for what, column in found_in(fields).items()},
+            *(
+                [fields[named_as[what]] if what in named_as else None for what in names]
+                for names in (OWN, SHARED)
+            ),
         )
 
 
