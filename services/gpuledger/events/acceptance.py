@@ -1,6 +1,9 @@
 """What a stream or a file may say: facts and orders, nothing the ledger writes itself or that would stop a book."""
 
 import datetime as dt
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 from gpuledger.events import mapping, telemetry
 from gpuledger.events.budget import PERIODS, Granted, PolicyChanged, Transferred
@@ -47,22 +50,27 @@ def understood(value: bytes) -> Event:
             code="reserved-name",
             hint="name the cluster otherwise",
         )
-    if isinstance(event.data, Sampled):
-        telemetry.check(event.data)
-    _check_size(event.data)
-    _check_order(event.data)
+    for check in _checks_of(type(event.data)):
+        check(event.data)
     return event
 
 
-def _check_size(fact: Fact) -> None:
+@cache
+def _checks_of(kind: type[Fact]) -> tuple[Callable[[Any], None], ...]:
+    """Return what is checked of facts of a type."""
+    return tuple(check for kinds, check in _CHECKS if issubclass(kind, kinds))
+
+
+def _check_devices(fact: HostFact) -> None:
+    _check_size("gpus", fact.gpus, GPUS_MAX)
+
+
+def _check_milli(fact: Submitted | Started | Resized) -> None:
+    _check_size("gpus_milli", fact.gpus_milli, GPUS_MAX * GPU_MILLI)
+
+
+def _check_size(field: str, said: int, most: int) -> None:
     """Refuse what no cluster has: its time would fit no column, at the latest when a tick charges it."""
-    match fact:
-        case HostFact():
-            field, said, most = "gpus", fact.gpus, GPUS_MAX
-        case Submitted() | Started() | Resized():
-            field, said, most = "gpus_milli", fact.gpus_milli, GPUS_MAX * GPU_MILLI
-        case _:
-            return
     if said > most:
         raise BadRecord(
             f"{field}: {said} is more than {most}",
@@ -71,7 +79,11 @@ def _check_size(fact: Fact) -> None:
         )
 
 
-def _check_order(fact: Fact) -> None:
+def _check_priority_of(fact: Submitted) -> None:
+    _check_priority(fact.priority, WORKLOAD_PRIORITY_MAX)
+
+
+def _check_order(fact: Granted | Transferred | PolicyChanged) -> None:
     """Refuse what no book could be settled with; commands and files check their orders before they are given."""
     try:
         match fact:
@@ -84,8 +96,6 @@ def _check_order(fact: Fact) -> None:
                 Calendar().period_bounds_s(fact.period)
             case PolicyChanged():
                 _check_policy(fact)
-            case Submitted():
-                _check_priority(fact.priority, WORKLOAD_PRIORITY_MAX)
     except BadRecord:
         raise
     except Refused as error:
@@ -119,3 +129,13 @@ def _check_expiry(expires_at: dt.datetime | None) -> None:
             code="bad-field",
             hint="correct the time, or the clock of the sender",
         )
+
+
+_CHECKS: tuple[tuple[type | tuple[type, ...], Callable[[Any], None]], ...] = (
+    (Sampled, telemetry.check),
+    (HostFact, _check_devices),
+    ((Submitted, Started, Resized), _check_milli),
+    (Submitted, _check_priority_of),
+    ((Granted, Transferred, PolicyChanged), _check_order),
+)
+"""Types of facts -> what is checked of them beyond their types; which of these apply is looked up once a type."""

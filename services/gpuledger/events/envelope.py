@@ -303,15 +303,21 @@ def _type(written: str) -> tuple[str, int, type[Fact]]:
     Raises:
         BadRecord: When this code does not read it.
     """
-    found = _TYPE.fullmatch(written)
-    fact = fact_type(found["name"]) if found else None
-    if found is None or fact is None or int(found["version"]) > version_of(found["name"]):
+    found = _named(written)
+    if found is None or found[1] > version_of(found[0]):
         raise BadRecord(
             f"type: {written!r} is not a known event type",
             code="unknown-type",
             hint="see docs/events.md for the types this version reads",
         )
-    return found["name"], int(found["version"]), fact
+    return found
+
+
+@lru_cache(maxsize=1 << 8)
+def _named(written: str) -> tuple[str, int, type[Fact]] | None:
+    found = _TYPE.fullmatch(written)
+    fact = fact_type(found["name"]) if found else None
+    return None if found is None or fact is None else (found["name"], int(found["version"]), fact)
 
 
 def _holds_null(value: bytes) -> bool:

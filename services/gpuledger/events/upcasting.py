@@ -36,7 +36,9 @@ def lift(name: str, version: int, data: bytes | str) -> bytes | str:
     Raises:
         msgspec.MsgspecError: When it is no JSON object.
     """
-    steps = STEPS.get(name, ())[version - 1 :]
+    if name not in STEPS:
+        return data
+    steps = STEPS[name][version - 1 :]
     if not steps:
         return data
     lifted = msgspec.json.decode(data, type=dict[str, Any])

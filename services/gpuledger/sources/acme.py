@@ -49,8 +49,19 @@ class _Jobs(JobTable):
         if values["state"] not in JOB_STATES:
             row.oddities.append(unknown_state("state", values["state"]))
         gpus = row.job.gpus_milli // GPU_MILLI
-        row.oddities.extend(odd for odd in _differences(values, row.held, gpus) if odd)
+        if not _is_told(values, row.held, gpus):
+            row.oddities.extend(odd for odd in _differences(values, row.held, gpus) if odd)
         return row.job, [*row.oddities, *row.clashes]
+
+
+def _is_told(values: Mapping[str, str], held: Span, gpus: int) -> bool:
+    """Say whether the row tells the very sums that follow from its times, as almost every row does."""
+    ran_s = held.ran_s
+    return (
+        values["duration"] == str(ran_s)
+        and values["queue"] == str(held.waited_s)
+        and values["gpu_time"] == f"{ran_s * gpus}.0"
+    )
 
 
 def _differences(values: Mapping[str, str], held: Span, gpus: int) -> Iterator[Odd | None]:

@@ -83,7 +83,8 @@ def interpret(
         if not piece.ended:
             oddities = [*oddities, NO_NEWLINE]
         as_fault = partial(_fault, path, interpreter, piece, position)
-        yield Translated(piece.number, events, anomalies(place, piece.number, oddities), position, as_fault)
+        odd = anomalies(place, piece.number, oddities) if oddities else ()
+        yield Translated(piece.number, events, odd, position, as_fault)
 
 
 def _fault(path: Path, interpreter: Interpreter, piece: Line, position: int, error: BadRecord) -> Fault:
@@ -111,8 +112,6 @@ def interpret_again(kind: type[Interpreter], raw: bytes, context: Mapping[str, o
 
 def anomalies(place: str, line: int, oddities: Sequence[Odd]) -> tuple[Anomaly, ...]:
     """Return what is odd about a record, with its place."""
-    if not oddities:
-        return ()  # as of almost every record
     return tuple(Anomaly(code, line, f"{place}:{line}: {message}") for code, message in oddities)
 
 

@@ -15,6 +15,7 @@ from gpuledger.sources.values import (
     present,
     seconds_and_fraction,
     shown,
+    word,
 )
 
 NEVER_STARTED = "never-started"
@@ -56,14 +57,11 @@ def span(times: LocalTimes, values: Mapping[str, str]) -> tuple[Span, list[Odd]]
     Raises:
         BadRecord: When submission or end is missing, a time cannot be read, or the end is before the start.
     """
-    submitted_s, doubt = times.read("submit_time", present(values["submit_time"]))
-    oddities = [doubt] if doubt else []
-    started_s = None
-    if start := present(values["start_time"]):
-        started_s, doubt = times.read("start_time", start)
-        oddities += [doubt] if doubt else []
-    ended_s, doubt = times.read("end_time", present(values["end_time"]))
-    oddities += [doubt] if doubt else []
+    told = values["submit_time"], values["start_time"], values["end_time"]
+    oddities: list[Odd] = []
+    submitted_s, started_s, ended_s = map(times.known, told)
+    if submitted_s is None or started_s is None or ended_s is None:
+        submitted_s, started_s, ended_s = _read(times, *told, oddities)
     if ended_s < (submitted_s if started_s is None else started_s):
         field = "submit_time" if started_s is None else "start_time"
         raise BadRecord(
@@ -75,6 +73,20 @@ def span(times: LocalTimes, values: Mapping[str, str]) -> tuple[Span, list[Odd]]
         message = f"start_time: {values['start_time']} is before submit_time {values['submit_time']}"
         oddities.append(("start-before-submit", message))
     return Span(submitted_s, started_s, ended_s), oddities
+
+
+def _read(
+    times: LocalTimes, submit: str, start: str, end: str, oddities: list[Odd]
+) -> tuple[int, int | None, int]:
+    submitted_s, doubt = times.read("submit_time", present(submit))
+    oddities += [doubt] if doubt else []
+    started_s = None
+    if start := present(start):
+        started_s, doubt = times.read("start_time", start)
+        oddities += [doubt] if doubt else []
+    ended_s, doubt = times.read("end_time", present(end))
+    oddities += [doubt] if doubt else []
+    return submitted_s, started_s, ended_s
 
 
 class Row(NamedTuple):
@@ -110,7 +122,7 @@ def job_row(
     """
     source, cluster = place
     job_id = name("job_id", values["job_id"], limit_bytes=PART_LIMIT_BYTES)
-    gpus, state = gpu_count("gpu_num", values["gpu_num"]), name("state", values["state"])
+    gpus, state = gpu_count("gpu_num", values["gpu_num"]), word("state", values["state"])
     held, oddities = span(times, values)
     account, clashes = teams.account(team, cluster, values[team])
     job = Job(
@@ -118,7 +130,7 @@ def job_row(
         cluster=cluster,
         workload=f"{job_id}-{held.submitted_s}",
         account=account,
-        user=name("user", values["user"]),
+        user=word("user", values["user"]),
         gpus_milli=gpus * GPU_MILLI,
         submitted_s=held.submitted_s,
         started_s=held.started_s,

@@ -7,8 +7,8 @@ say how long, since when or on how many processors is a dead letter.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from gpuledger.kernel.amounts import GPU_MILLI
@@ -35,7 +35,7 @@ _FIELDS = 18
 _STATUS = 10
 _UNKNOWN = "-1"
 _NO_GROUP = "unknown"
-_PARTIAL = (b"2", b"3", b"4")
+_PARTIAL = ("2", "3", "4")
 _CANCELLED = "5"
 _REASONS = {
     "0": "failed",
@@ -93,13 +93,14 @@ def _grouped(lines: Iterator[Line | Broken]) -> Iterator[Line | Broken]:
 
 
 def _continues(held: bytes, raw: bytes) -> bool:
+    """Say whether a line is a partial execution of the job on the line that is held."""
     if raw.split(None, 1)[:1] != held.split(None, 1)[:1]:
         return False
     fields = raw.split()
-    return len(fields) == _FIELDS and fields[_STATUS] in _PARTIAL
+    return len(fields) == _FIELDS and fields[_STATUS].decode("latin-1") in _PARTIAL
 
 
-class _Row(NamedTuple):
+class _Row(msgspec.Struct, frozen=True, gc=False):
     """What is read of a line; None for what is not known.
 
     Args:
@@ -108,6 +109,7 @@ class _Row(NamedTuple):
         ran_s: Field 4.
         allocated: Field 5.
         requested: Field 8.
+        status: Field 11.
         fields: All of them, as written.
     """
 
@@ -116,12 +118,8 @@ class _Row(NamedTuple):
     ran_s: int | None
     allocated: int | None
     requested: int | None
+    status: str
     fields: Sequence[str]
-
-    @property
-    def status(self) -> str:
-        """Field 11."""
-        return self.fields[_STATUS]
 
 
 class _Jobs(Interpreter):
@@ -148,7 +146,7 @@ class _Jobs(Interpreter):
         """
         rows = [_row(line) for line in raw.split(b"\n")]
         first = rows[0]
-        partial = [row for row in rows if row.status.encode() in _PARTIAL]
+        partial = [row for row in rows if row.status in _PARTIAL]
         submitted_s = instant_in_bounds(
             "submit time", self.header.origin_s + _known("submit time", first.fields[1]), first.fields[1]
         )
@@ -237,6 +235,7 @@ def _row(raw: bytes) -> _Row:
         ran_s=_optional("run time", fields[3]),
         allocated=_processors("number of allocated processors", fields[4]),
         requested=_processors("requested number of processors", fields[7]),
+        status=fields[_STATUS],
         fields=fields,
     )
 

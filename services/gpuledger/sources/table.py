@@ -11,7 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
+
+import msgspec
 
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import file_size, path_text
@@ -24,7 +26,7 @@ from gpuledger.sources.values import shown
 _COLUMNS_SHOWN = 20
 
 
-class Record(NamedTuple):
+class Record(msgspec.Struct, frozen=True, gc=False):
     """One row of a table.
 
     Args:
@@ -213,7 +215,9 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
             context = {**_context(table, translator.options, item.number, 0), "partial": item.partial}
             yield Fault(item.number, item.code, item.message, item.hint, item.raw, context, place, position)
             continue
-        raw = _without_return(item.raw)
+        raw = item.raw
+        if raw.endswith(b"\r"):
+            raw = raw[:-1]
         if not raw:
             continue
         ordinal = translator.ordinal(raw)
@@ -228,7 +232,8 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
         if not item.ended:
             oddities = [*oddities, NO_NEWLINE]
         as_fault = partial(_fault, table, translator, item, ordinal, position)
-        yield Translated(item.number, events, anomalies(place, item.number, oddities), position, as_fault)
+        odd = anomalies(place, item.number, oddities) if oddities else ()
+        yield Translated(item.number, events, odd, position, as_fault)
 
 
 def surveyed_rows(table: Table) -> Iterator[dict[str, str] | Broken | BadRecord]:
@@ -269,14 +274,16 @@ def row_values(header: Sequence[str], raw: bytes) -> dict[str, str]:
     Raises:
         BadRecord: When the bytes are no UTF-8 text, or not as many fields as the header has columns.
     """
-    cells = _cells(_text(raw))
+    text = _text(raw)
+    is_quoted = '"' in text or "\r" in text
+    cells = _cells(text) if is_quoted else text.split(",")  # as the csv module would, sooner
     if len(cells) != len(header):
         raise BadRecord(
             f"{len(header)} columns expected, {len(cells)} found",
             code="wrong-columns",
             hint="look for a separator too many or too few; a field that holds a comma needs double quotes",
         )
-    return dict(zip(header, cells, strict=True))
+    return dict(zip(header, cells))  # noqa: B905 - as many of one as of the other
 
 
 def _text(raw: bytes) -> str:
@@ -297,8 +304,6 @@ def _text(raw: bytes) -> str:
 
 
 def _cells(text: str) -> list[str]:
-    if '"' not in text and "\r" not in text:
-        return text.split(",")  # what the csv module would return, sooner
     try:
         rows = list(csv.reader([text], strict=True))
     except csv.Error as error:

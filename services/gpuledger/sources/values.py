@@ -79,6 +79,8 @@ def seconds_and_fraction(field: str, value: str) -> tuple[int, str]:
     Raises:
         BadRecord: When it is negative, missing or not written in digits.
     """
+    if value.isdigit() and value.isascii() and len(value) <= _DIGITS_LIMIT:
+        return int(value), ""
     whole, _, fraction = value.partition(".")
     if fraction in {"", "0"} and whole.isdigit() and whole.isascii() and len(whole) <= _DIGITS_LIMIT:
         return int(whole), ""
@@ -225,6 +227,10 @@ def name(field: str, value: str, *, limit_bytes: int = NAME_LIMIT_BYTES) -> str:
             hint="shorten the name",
         )
     return value
+
+
+word = lru_cache(maxsize=_REPEATED)(name)
+"""Reads a name that repeats from record to record: of a user, a state, a team."""
 
 
 def unknown_state(field: str, value: str) -> Odd:
