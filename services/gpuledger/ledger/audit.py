@@ -77,8 +77,9 @@ class Audit:
 class AuditQuery:
     """What is to be verified: whole books, or the rows recorded in a half-open interval.
 
-    A part is chained to the row before it; balances and heads are of the present, so that they are held
-    against the journal only where the interval has no end.
+    A part is chained to the row before it; balances, heads and identities without a row are of the present, so that
+    they are held against the journal only where the interval has no end. Intervals that follow each other, the first
+    without a beginning and the last without an end, find together what one run finds.
 
     Args:
         cluster: One cluster's book, or all books.
@@ -177,18 +178,18 @@ def _rows_before(reader: Reader, book: str, at: dt.datetime) -> int:
     return int(row[0]) if row else 0
 
 
-def _before(reader: Reader, part: _Part) -> bytes:
-    """Return the hash that the part's first row is chained to."""
+def _before(reader: Reader, part: _Part) -> tuple[bytes, dt.datetime | None]:
+    """Return the hash that the part's first row is chained to, and the time that it was recorded after."""
     row = driver(reader).execute(
-        "SELECT row_hash FROM ledger.journal WHERE book = %s AND seq = %s", (part.book, part.first - 1)
+        f"SELECT row_hash, {_readable('recorded_at')} FROM ledger.journal WHERE book = %s AND seq = %s",
+        (part.book, part.first - 1),
     ).fetchone()  # fmt: skip
-    return bytes(row[0]) if row else GENESIS
+    return (bytes(row[0]), row[1]) if row else (GENESIS, None)
 
 
 def _book(reader: Reader, head: BookHead, part: _Part, told: Callable[[int], None]) -> BookAudit:
-    previous, rows = _before(reader, part), 0
+    (previous, last_at), rows = _before(reader, part), 0
     bad: FirstBad | None = None
-    last_at: dt.datetime | None = None
     postings = _postings(reader, part)
     pending = next(postings, None)
     for row, stored in _journal(reader, part):
@@ -309,7 +310,7 @@ def _balance_fault(reader: Reader, book: str) -> FirstBad | None:
 
 
 def _identity_fault(reader: Reader, part: _Part) -> FirstBad | None:
-    """Every row has its identity; and where the whole book is verified, every identity its row."""
+    """Every row has its identity; and where the interval has no end, every identity of the book has its row."""
     where, values = part.where
     row = driver(reader).execute(
         f"SELECT min(seq) FROM (SELECT * FROM ledger.journal WHERE {where}) AS j LEFT JOIN ledger.identities AS i"
@@ -317,7 +318,7 @@ def _identity_fault(reader: Reader, part: _Part) -> FirstBad | None:
     ).fetchone()  # fmt: skip
     if row is not None and row[0] is not None:
         return FirstBad(row[0], "the row's identity is missing: its event could be booked again")
-    if part.first > 1 or part.last is not None:
+    if part.last is not None:
         return None
     row = driver(reader).execute(
         "SELECT event_id, source FROM"

@@ -1,6 +1,9 @@
 """Laws 1 and 5: what was changed, taken away or switched off is found, and the first bad row named."""
 
 import datetime as dt
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
+from multiprocessing import get_context
 
 import pytest
 from tests.integration.ledger.books import (
@@ -15,7 +18,7 @@ from tests.integration.ledger.books import (
     told,
 )
 
-from gpuledger.database.engine import Reader, reading
+from gpuledger.database.engine import Reader, make_engine, reading
 from gpuledger.ledger.audit import Audit, AuditQuery, FirstBad, row_count, verify
 
 
@@ -298,3 +301,78 @@ def test_a_text_that_was_put_aside_and_changed_is_found_at_its_row_and_an_erased
         True,
     )
     assert audit(booked, "DELETE FROM side.texts").ok
+
+
+IN_ALPHA = "book = 'alpha' AND seq ="
+AT_EACH_ROW = [
+    ("journal", "UPDATE ledger.journal SET source = 'x' WHERE {row}"),
+    ("journal", "UPDATE ledger.journal SET recorded_at = recorded_at - interval '1 h' WHERE {row}"),
+    ("journal", "UPDATE ledger.journal SET recorded_at = recorded_at + interval '1 h' WHERE {row}"),
+    ("journal", "UPDATE ledger.journal SET row_hash = sha256(row_hash) WHERE {row}"),
+    ("journal", "UPDATE ledger.journal SET seq = seq + 100 WHERE {row}"),
+    ("journal", "DELETE FROM ledger.journal WHERE {row}"),
+    ("postings", "DELETE FROM ledger.postings WHERE {row}"),
+    ("identities", "DELETE FROM ledger.identities WHERE {row}"),
+    ("identities", "UPDATE ledger.identities SET event_id = 'x' WHERE {row}"),
+]
+"""What is changed at each row, and in which table."""
+
+
+@pytest.mark.parametrize(("table", "statement"), AT_EACH_ROW)
+@pytest.mark.parametrize("row", range(1, 9))
+def test_windows_that_follow_each_other_find_what_one_run_finds_wherever_the_borders_are(
+    booked: Ledger, table: str, statement: str, row: int
+) -> None:
+    """The borders are at the row, at those before and after it, and after all."""
+    borders = [recorded_at(booked, seq) for seq in range(max(1, row - 1), min(8, row + 1) + 1)]
+    borders.append(borders[-1] + dt.timedelta(days=1))
+    with booked.trial(*tampering(table, statement.format(row=f"{IN_ALPHA} {row}"))) as connection:
+        reader = Reader(connection)
+        (whole,) = verify(reader, AuditQuery("alpha")).books
+        for first, second in pairwise(borders):
+            windows = [(None, first), (first, second), (second, None)]
+            found = [verify(reader, AuditQuery("alpha", *window)).books[0] for window in windows]
+            bad = [part.first_bad for part in found if part.first_bad is not None]
+            assert bad[:1] == ([whole.first_bad] if whole.first_bad else [])
+            assert whole.first_bad or sum(part.rows for part in found) == whole.rows
+
+
+def window(
+    url: str, from_at: dt.datetime | None, to_at: dt.datetime | None
+) -> list[tuple[str, int, FirstBad | None]]:
+    """Verify one window, as a process of its own does."""
+    engine = make_engine(url)
+    with reading(engine) as reader:
+        found = verify(reader, AuditQuery(None, from_at, to_at))
+    engine.dispose()
+    return [(book.book, book.rows, book.first_bad) for book in found.books]
+
+
+def test_processes_that_verify_a_window_each_find_what_one_finds(ledger: Ledger) -> None:
+    for hour in range(30):
+        ledger.append(*run_of(hour, hour + HOUR, f"w{hour}"), told(hour, submitted(f"v{hour}")))
+        ledger.append(told(hour, submitted(f"w{hour}", cluster="beta")))
+        ledger.clock.at += dt.timedelta(hours=1)
+    begin = ledger.value("SELECT min(recorded_at) FROM ledger.journal")
+    borders = [None, *(begin + dt.timedelta(hours=hours) for hours in (7, 13, 22)), None]
+    windows = list(pairwise(borders))
+
+    def found() -> tuple[list[tuple[str, int, FirstBad | None]], list[tuple[str, int, FirstBad | None]]]:
+        with ProcessPoolExecutor(len(windows), mp_context=get_context("spawn")) as pool:
+            parts = [pool.submit(window, ledger.url, *border) for border in windows]
+            told = [part for future in parts for part in future.result()]
+        together = []
+        for book in ("alpha", "beta"):
+            own = [part for part in told if part[0] == book]
+            bad = next((fault for _, _, fault in own if fault), None)
+            together.append((book, sum(rows for _, rows, _ in own), bad))
+        return together, window(ledger.url, None, None)
+
+    together, alone = found()
+    assert together == alone == [("alpha", 120, None), ("beta", 30, None)]
+    ledger.change(
+        *tampering("journal", "UPDATE ledger.journal SET source = 'x' WHERE book = 'beta' AND seq IN (8, 25)")
+    )
+    together, alone = found()
+    assert together == alone
+    assert [fault and fault.seq for _, _, fault in alone] == [None, 8]
