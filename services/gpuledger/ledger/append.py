@@ -80,7 +80,9 @@ def _append(writer: Writer, book: str, events: Sequence[Event], clock: Clock, ca
             now = clock.now()
             head = batch.restate(told, now) if isinstance(told, Left) else batch.run(told, now)
             applied, result.accounts = batch.applied, result.accounts | batch.accounts
-            if due := batch.settlement():
+            if back := batch.overtaken():
+                head = Batch(writer, book, head, calendar, applied).carry(back, clock.now())
+            if due := batch.settlement(back):
                 head = Batch(writer, book, head, calendar, applied).carry(due, clock.now())
             if batch.left:
                 pending.insert(0, batch.left)

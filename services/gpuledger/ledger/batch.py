@@ -21,6 +21,7 @@ from gpuledger.ledger import (
     charges,
     handles,
     orders,
+    overtaken,
     projections,
     remapping,
     settlement,
@@ -133,9 +134,14 @@ class Batch:
         store.write_head(self.writer, self.head)
         return self.head
 
-    def settlement(self) -> list[Posting]:
-        """Return the expiry and rollover that follow anew from the batch, once it is written."""
+    def overtaken(self) -> list[Posting]:
+        """Return what is posted back of adjustments that the batch has overtaken, once it is written."""
         posted = (posting for _, of in self.postings for posting in of)
+        return overtaken.due(self.writer, self.book, self.booking, posted)
+
+    def settlement(self, back: Sequence[Posting] = ()) -> list[Posting]:
+        """Return the expiry and rollover that follow anew from the batch and what was posted back, all written."""
+        posted = (posting for of in (*(of for _, of in self.postings), back) for posting in of)
         ticks = self.ticked_before_s, self.head.ticked_s
         return settlement.due(self.writer, self.book, self.booking, ticks, self.others, posted)
 

@@ -314,15 +314,22 @@ def adjustments(
 
     Physical time follows from facts alone: an adjustment moves weighted amounts.
     """
+    amount = gpu_ms * WEIGHT_ONE
+    return corrections(code, owner_of(account), amount, day, booking, corrects_seq, ADJUSTMENT)
+
+
+def corrections(
+    code: str, owner: str, amount: int, day: dt.date, booking: Booking, corrects_seq: int | None, reason: str
+) -> list[Posting]:
+    """Return the postings of a weighted amount under a code, for no run; the other way when it is below zero."""
     found = []
     for of, pot in _INTO:
         if of == code and pot != "held":
-            debit, credit = pots(Key(code, WEIGHTED, owner_of(account), pot, "", day), booking)
-            if gpu_ms < 0:
+            debit, credit = pots(Key(code, WEIGHTED, owner, pot, "", day), booking)
+            if amount < 0:
                 debit, credit = credit, debit
-            amount = abs(gpu_ms) * WEIGHT_ONE
             found.append(
-                Posting(code, WEIGHTED, amount, debit, credit, None, None, day, corrects_seq, ADJUSTMENT)
+                Posting(code, WEIGHTED, abs(amount), debit, credit, None, None, day, corrects_seq, reason)
             )
     return found
 

@@ -25,6 +25,7 @@ from gpuledger.ledger import (
     earlier,
     handles,
     orders,
+    overtaken,
     policy_status,
     projections,
     queries,
@@ -158,11 +159,7 @@ def _differences(reader: Reader, default: Calendar) -> list[str]:
     for book, commands in groupby(replay.commands(reader), key=lambda item: item[0]):
         _want_orders(net, wanted, book, [command for _, command in commands], booking)
     for book in queries.clusters(reader):
-        want_of, carried = settlement.wanted(reader, book, calendar, ticks.get(book))
-        for want in want_of.values():
-            for posting in difference(want, {}, workload=None, reason="", booking=booking):
-                _fold(net, book, posting)
-        wanted["lot"] += [line(row) for row in carried]
+        wanted["lot"] += _want_settlement(net, reader, book, booking, ticks.get(book))
     wanted["tick"] = [line((book, instant(at_s))) for book, at_s in ticks.items()]
     wanted["watermark"] = [line(row) for row in driver(reader).execute(watermarks.IN_THE_JOURNAL)]
     wanted["balance"] = list(_balance_lines(reader))
@@ -197,6 +194,19 @@ def _parts(workloads: Iterator[replay.WorkloadFacts]) -> Iterator[list[replay.Wo
 def _mappings_by_row(connection: Reader | Writer) -> dict[str, Sequence[tuple[int, Rules]]]:
     taken_over = queries.policies_applied(connection)
     return {book: applied.rules_by_row(versions, book) for book, versions in taken_over.items()}
+
+
+def _want_settlement(
+    net: dict[Net, int], reader: Reader, book: str, booking: Booking, ticked_s: int | None
+) -> list[str]:
+    """Add what follows for accounts as a whole; return their carried lots."""
+    want_of, carried = settlement.wanted(reader, book, booking.calendar, ticked_s)
+    for want in want_of.values():
+        for posting in difference(want, {}, workload=None, reason="", booking=booking):
+            _fold(net, book, posting)
+    for posting in overtaken.wanted(reader, book, booking):
+        _fold(net, book, posting)
+    return [line(row) for row in carried]
 
 
 def _want_orders(

@@ -1,0 +1,127 @@
+"""Adjustments that facts have overtaken: what takes back more than stands is posted back, so that no net is negative.
+
+An adjustment is held against what stands when it is ordered. Facts that come later may leave less than it took back:
+a run ended earlier than was known, or was another account's. Of an account and a period, charges then count as 0, and
+credits as no more than what is charged. What is posted back follows from what stands, as all else does: it goes again
+when facts leave room for the adjustment, whatever their order.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.kernel.accounts import owner_of
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import seconds
+from gpuledger.ledger import orders
+from gpuledger.ledger.charges import CHARGE, CREDIT, UNALLOCATED, WEIGHTED, Booking, Posting, corrections
+from gpuledger.ledger.copying import driver
+from gpuledger.ledger.settled import REASON, Touched
+from gpuledger.ledger.store import LEGS
+
+CODES = (CHARGE, CREDIT, UNALLOCATED)
+"""What adjustments correct and facts move."""
+
+
+class Back(NamedTuple):
+    """What is posted back, or stands so: under a code, on a day."""
+
+    code: str
+    day: dt.date
+
+
+def due(writer: Writer, book: str, booking: Booking, postings: Iterable[Posting]) -> list[Posting]:
+    """Return what is to be posted back, or taken back of that, after a batch that posted this."""
+    adjusted = _adjusted(writer, book, booking.calendar)
+    if not adjusted:
+        return []
+    moved = {
+        Touched(leg.account, booking.calendar.period_of(posting.day))
+        for posting in postings
+        if posting.commodity == WEIGHTED and posting.code in CODES
+        for leg in (posting.debit, posting.credit)
+    }
+    return _postings(
+        writer, book, booking, {of: day for of, day in adjusted.items() if of in moved}, anew=False
+    )
+
+
+def wanted(reader: Reader, book: str, booking: Booking) -> list[Posting]:
+    """Return all that must have been posted back, worked out anew."""
+    return _postings(reader, book, booking, _adjusted(reader, book, booking.calendar), anew=True)
+
+
+def posted_back(standing: Mapping[str, int]) -> dict[str, int]:
+    """Return code -> what must be added to what stands under it without this; what needs nothing is absent. Pure."""
+    charged, credited, unallocated = (standing.get(code, 0) for code in CODES)
+    back = {
+        CHARGE: max(0, -charged),
+        CREDIT: min(max(0, credited), max(0, charged)) - credited,
+        UNALLOCATED: max(0, -unallocated),
+    }
+    return {code: amount for code, amount in back.items() if amount}
+
+
+def _postings(
+    connection: Reader | Writer, book: str, booking: Booking, days: Mapping[Touched, dt.date], *, anew: bool
+) -> list[Posting]:
+    if not days:
+        return []
+    standing, have = _standing(connection, book, booking.calendar, days)
+    found = []
+    for of, day in sorted(days.items()):
+        want = {Back(code, day): amount for code, amount in posted_back(standing.get(of, {})).items()}
+        stands = {} if anew else have.get(of, {})
+        for back in sorted(want.keys() | stands.keys()):
+            if amount := want.get(back, 0) - stands.get(back, 0):
+                found += corrections(back.code, of.account, amount, back.day, booking, None, REASON)
+    return found
+
+
+def _adjusted(connection: Reader | Writer, book: str, calendar: Calendar) -> dict[Touched, dt.date]:
+    """Return the accounts and periods of which what facts move was adjusted -> the day of the newest adjustment."""
+    rows = driver(connection).execute(
+        "SELECT body->>'account', body->>'period', effective_at FROM ledger.journal"
+        " WHERE book = %s AND workload IS NULL AND type = 'adjustment.posted' AND body->>'code' = ANY(%s) ORDER BY seq",
+        (book, list(CODES)),
+    )
+    return {
+        Touched(owner_of(account), period): orders.day_of(period, seconds(at), calendar)
+        for account, period, at in rows
+    }
+
+
+def _standing(
+    connection: Reader | Writer, book: str, calendar: Calendar, days: Iterable[Touched]
+) -> tuple[dict[Touched, dict[str, int]], dict[Touched, dict[Back, int]]]:
+    """Return what stands by code without what was posted back, and what was posted back."""
+    accounts, periods = {of.account for of in days}, {of.period for of in days}
+    rows = driver(connection).execute(
+        f"""
+        SELECT account, code, effective_on, reason IS NOT DISTINCT FROM %(reason)s, sum(amount)::bigint
+        FROM ({LEGS}) AS legs
+        WHERE book = %(book)s AND commodity = %(commodity)s AND account = ANY(%(accounts)s)
+          AND effective_on BETWEEN %(first)s AND %(last)s
+          AND (pot, code) IN (('spent', 'charge'), ('credited', 'credit'), ('unallocated', 'unallocated'))
+        GROUP BY 1, 2, 3, 4
+        """,
+        {
+            "book": book,
+            "commodity": WEIGHTED,
+            "accounts": list(accounts),
+            "reason": REASON,
+            "first": calendar.days_of(min(periods))[0],
+            "last": calendar.days_of(max(periods))[1],
+        },
+    )
+    standing: dict[Touched, dict[str, int]] = {}
+    have: dict[Touched, dict[Back, int]] = {}
+    for account, code, day, is_back, amount in rows:
+        of = Touched(account, calendar.period_of(day))
+        if is_back:
+            have.setdefault(of, {})[Back(code, day)] = amount
+        else:
+            own = standing.setdefault(of, {})
+            own[code] = own.get(code, 0) + amount
+    return standing, have
