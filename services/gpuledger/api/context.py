@@ -1,13 +1,18 @@
 """What every route is given by the composition root."""
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
+from gpuledger.api import parameters
+from gpuledger.database.engine import Reader
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, iso, seconds
+from gpuledger.kernel.recorded import not_to_come
+from gpuledger.ledger import queries
 
 _SUFFIX = "_gpu_ms"
 
@@ -30,9 +35,23 @@ class Context:
         """Return the present as whole seconds since the epoch."""
         return seconds(self.clock.now())
 
-    def as_of(self) -> str:
-        """Return the present as the instant an answer speaks of."""
-        return iso(self.clock.now())
+    def as_of(self, believed: dt.datetime | None = None) -> str:
+        """Return the instant that an answer speaks of: the recorded time asked for, the present unless given."""
+        return iso(believed or self.clock.now())
+
+    def believed(self, reader: Reader, as_of: str | None) -> dt.datetime | None:
+        """Read the recorded time that is asked for, a day or an instant; None for now.
+
+        Raises:
+            Refused: When it is neither, or still to come.
+        """
+        calendar = queries.calendar(reader, self.default_calendar)
+        at = parameters.instant_of("as_of", as_of, calendar)
+        return at and not_to_come(at, f"as_of={as_of!r}", self.clock.now())
+
+    def now_or(self, believed: dt.datetime | None) -> int:
+        """Return the recorded time that is asked for as whole seconds since the epoch, the present unless given."""
+        return self.now_s() if believed is None else seconds(believed)
 
 
 def hours_of(row: dict[str, Any]) -> dict[str, str | None]:

@@ -64,11 +64,11 @@ def list_(
     from gpuledger.ingest import dead_letters
     from gpuledger.ledger import queries
 
-    config, wanted = settings.load(), _state(state)
+    config, wanted, known_at = settings.load(), _state(state), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
-        window = recorded_window(from_, to, queries.calendar(reader, config.calendar))
+        window = recorded_window(from_, to, queries.calendar(reader, config.calendar, known_at))
         query = dead_letters.LettersQuery(
-            cluster, *window, as_of=recorded(as_of), code=code, stream=stream, state=wanted
+            cluster, *window, as_of=known_at, code=code, stream=stream, state=wanted
         )
         found = dead_letters.list_entries(reader, query, after=after, limit=limit and limit + 1)
     page = found[:limit]

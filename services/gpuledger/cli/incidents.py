@@ -34,10 +34,10 @@ def list_(
     from gpuledger.ledger import queries
     from gpuledger.ledger.incident_report import incidents
 
-    config = settings.load()
+    config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
-        from_s, to_s = window(from_, to, queries.calendar(reader, config.calendar))
-        found = incidents(reader, cluster, from_s, to_s, recorded(as_of))
+        from_s, to_s = window(from_, to, queries.calendar(reader, config.calendar, known_at))
+        found = incidents(reader, cluster, from_s, to_s, known_at)
     if as_json:
         print_json({"incidents": [_document(row) for row in found]})
         return

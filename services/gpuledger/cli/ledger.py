@@ -42,12 +42,11 @@ def verify(
     from gpuledger.ledger.heads import contradicted, held_against
 
     exported = [] if heads is None else _exported(heads, cluster)
-    config = settings.load()
+    config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
         if not exported:  # a book that vanished is what the heads of a cluster are for
             queries.require_cluster(reader, cluster)
-        from_at, to_at = recorded_window(from_, to, queries.calendar(reader, config.calendar))
-        known_at = recorded(as_of)
+        from_at, to_at = recorded_window(from_, to, queries.calendar(reader, config.calendar, known_at))
         if known_at is not None:
             end = known_at + dt.timedelta.resolution
             to_at = end if to_at is None else min(to_at, end)

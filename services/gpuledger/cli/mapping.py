@@ -8,10 +8,12 @@ import typer
 
 from gpuledger.cli.applying import read_file, tell
 from gpuledger.cli.asking import agreed, who
-from gpuledger.cli.options import Cluster, From, Json, Yes, moment_or_now
+from gpuledger.cli.options import AsOf, Cluster, From, Json, Yes, moment_or_now, recorded
 from gpuledger.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from gpuledger.database.engine import Reader
     from gpuledger.ingest.mapping_file import Plan
     from gpuledger.ledger.remapping import Survey
@@ -74,30 +76,36 @@ def try_(
     current: Annotated[bool, typer.Option("--current", help="The rules as they are, not a file.")] = False,
     cluster: Cluster = None,
     from_: From = None,
+    as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
     """Print which rule matches what sources said so far, and what a file would move from account to account."""
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
+    from gpuledger.events.envelope import ORG_BOOK
     from gpuledger.ingest import mapping_file
     from gpuledger.kernel.clock import SystemClock, seconds
     from gpuledger.kernel.errors import Refused
     from gpuledger.ledger import queries, remapping
+    from gpuledger.ledger.as_of import seq_of, vector_of
 
     if (path is None) != current:
         raise Refused("name a FILE, or --current", hint="one of them says which rules to try")
     rules = None if path is None else read_file(path, mapping_file.read).as_rules()
-    config, now_s = settings.load(), seconds(SystemClock().now())
+    config, known_at = settings.load(), recorded(as_of)
+    now_s = seconds(known_at or SystemClock().now())
     with open_database(config) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
-        calendar = queries.calendar(reader, config.calendar)
-        at_s = moment_or_now(from_, "--from", calendar)
+        vector, calendar = vector_of(reader, known_at), queries.calendar(reader, config.calendar, known_at)
+        at_s = moment_or_now(from_, "--from", calendar, known_at)
         if rules is None:
-            survey = remapping.survey(reader, remapping.versions(reader), now_s, calendar, cluster)
+            made = remapping.versions(reader, org_seq=seq_of(vector, ORG_BOOK))
+            survey = remapping.survey(reader, made, now_s, calendar, cluster, vector=vector)
         else:
-            survey = mapping_file.plan(reader, rules, at_s, now_s, calendar, cluster).survey
-        groups, moves = _groups(survey), _moves(reader, survey)
+            plan = mapping_file.plan(reader, rules, at_s, now_s, calendar, cluster, vector=vector)
+            survey = plan.survey
+        groups, moves = _groups(survey), _moves(reader, survey, known_at)
     if as_json:
         print_json({"groups": groups, **moves})
         return
@@ -123,7 +131,7 @@ def try_(
 
 
 @app.command("unmapped")
-def unmapped(cluster: Cluster = None, as_json: Json = False) -> None:
+def unmapped(cluster: Cluster = None, as_of: AsOf = None, as_json: Json = False) -> None:
     """Print the foreign names that no rule matches, with their GPU-time."""
     from gpuledger import settings
     from gpuledger.database.engine import reading
@@ -132,9 +140,11 @@ def unmapped(cluster: Cluster = None, as_json: Json = False) -> None:
     from gpuledger.kernel.clock import SystemClock, seconds
     from gpuledger.ledger import queries, remapping
 
+    known_at = recorded(as_of)
+    now_s = seconds(known_at or SystemClock().now())
     with open_database(settings.load()) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
-        found = remapping.unmapped(reader, seconds(SystemClock().now()), cluster)
+        found = remapping.unmapped(reader, now_s, cluster, as_of=known_at)
     if as_json:
         rows = [
             {"cluster": u.cluster, "foreign": u.foreign, "account": u.account, "workloads": u.workloads,
@@ -173,12 +183,12 @@ def _groups(survey: "Survey") -> list[dict[str, Any]]:
     ]
 
 
-def _moves(reader: "Reader", survey: "Survey") -> dict[str, Any]:
+def _moves(reader: "Reader", survey: "Survey", as_of: "dt.datetime | None" = None) -> dict[str, Any]:
     """Return what moves, by account and by period, under its published keys."""
     from gpuledger.kernel.amounts import gpu_hours
     from gpuledger.ledger import queries
 
-    shut = queries.shut_periods(reader)
+    shut = queries.shut_periods(reader, as_of)
     return {
         "restated_workloads": survey.restated,
         "moves": [

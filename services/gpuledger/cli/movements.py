@@ -19,7 +19,7 @@ def movements(
         str | None, typer.Option("--since", help="Recorded after this time; the beginning unless given.")
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", help="Recorded up to this time; now unless given.")
+        str | None, typer.Option("--until", "--as-of", help="Recorded up to this time; now unless given.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from gpuledger.kernel.clock import SystemClock, instant, seconds
 from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.recorded import not_to_come
 
 if TYPE_CHECKING:
     from gpuledger.kernel.calendar import Calendar
@@ -30,6 +31,7 @@ AsOf = Annotated[
     str | None,
     typer.Option("--as-of", help="What the ledger said at this recorded time (2026-11-29T12:00:00Z)."),
 ]
+"""Every command that reads the books takes it; a house test holds the commands to that."""
 
 
 def moment(text: str | None, option: str, calendar: "Calendar") -> int | None:
@@ -56,14 +58,16 @@ def moment(text: str | None, option: str, calendar: "Calendar") -> int | None:
     return seconds(given.astimezone(dt.UTC))
 
 
-def moment_or_now(text: str | None, option: str, calendar: "Calendar") -> int:
-    """Read an instant as ``moment`` does; the present unless given.
+def moment_or_now(
+    text: str | None, option: str, calendar: "Calendar", as_of: dt.datetime | None = None
+) -> int:
+    """Read an instant as ``moment`` does; the present unless given, which was another when the books said so.
 
     Raises:
         Refused: As ``moment``.
     """
     at_s = moment(text, option, calendar)
-    return seconds(SystemClock().now()) if at_s is None else at_s
+    return seconds(as_of or SystemClock().now()) if at_s is None else at_s
 
 
 def window(from_: str | None, to: str | None, calendar: "Calendar") -> tuple[int | None, int | None]:
@@ -107,7 +111,7 @@ def recorded(text: str | None, option: str = "--as-of") -> dt.datetime | None:
     """Read a recorded time.
 
     Raises:
-        Refused: When it is no RFC 3339 time with an offset.
+        Refused: When it is no RFC 3339 time with an offset, or is still to come.
     """
     if text is None:
         return None
@@ -117,4 +121,4 @@ def recorded(text: str | None, option: str = "--as-of") -> dt.datetime | None:
         raise Refused(f"{option}: {text!r} is not a time", hint="write 2026-11-29T12:00:00Z") from error
     if given.tzinfo is None:
         raise Refused(f"{option}: {text!r} has no zone", hint="add Z for UTC, or an offset such as +08:00")
-    return given.astimezone(dt.UTC)
+    return not_to_come(given.astimezone(dt.UTC), f"{option}: {text!r}", SystemClock().now())

@@ -21,9 +21,10 @@ def list_(cluster: Cluster = None, as_of: AsOf = None, as_json: Json = False) ->
     from gpuledger.kernel.clock import iso
     from gpuledger.ledger import periods, queries
 
+    known_at = recorded(as_of)
     with open_database(settings.load()) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
-        found = periods.periods(reader, cluster, recorded(as_of))
+        found = periods.periods(reader, cluster, known_at)
     if as_json:
         rows = [
             {

@@ -8,7 +8,7 @@ import typer
 
 from gpuledger.cli.applying import read_file, tell
 from gpuledger.cli.asking import agreed, who
-from gpuledger.cli.options import From, Json, Yes, moment_or_now
+from gpuledger.cli.options import AsOf, From, Json, Yes, moment_or_now, recorded
 from gpuledger.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
@@ -69,22 +69,26 @@ def apply(
 @app.command("list")
 def list_(
     at: Annotated[str | None, typer.Option("--at", help="In force at this moment; now unless given.")] = None,
+    as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
     """Print the policy data in force at a moment, and its versions."""
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
+    from gpuledger.events.envelope import ORG_BOOK
     from gpuledger.ledger import queries
+    from gpuledger.ledger.as_of import seq_of, vector_of
 
-    config = settings.load()
+    config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
-        calendar = queries.calendar(reader, config.calendar)
-        document = _document(reader, moment_or_now(at, "--at", calendar), calendar)
+        calendar = queries.calendar(reader, config.calendar, known_at)
+        at_s = moment_or_now(at, "--at", calendar, known_at)
+        document = _document(reader, at_s, calendar, seq_of(vector_of(reader, known_at), ORG_BOOK))
     print_json(document) if as_json else _print(document)
 
 
-def _document(reader: "Reader", at_s: int, calendar: "Calendar") -> dict[str, Any]:
+def _document(reader: "Reader", at_s: int, calendar: "Calendar", org_seq: int | None) -> dict[str, Any]:
     import msgspec
 
     from gpuledger.kernel.clock import instant, iso
@@ -94,16 +98,16 @@ def _document(reader: "Reader", at_s: int, calendar: "Calendar") -> dict[str, An
     from gpuledger.ledger.identity import names_of
     from gpuledger.ledger.rates import RATE_CARD
 
-    card, made = queries.rate_card(reader), knobs.versions(reader)
+    card, made = queries.rate_card(reader, org_seq), knobs.versions(reader, org_seq=org_seq)
     policies = (RATE_CARD, XID_TABLE, knobs.SETTINGS)
-    versions = [v for policy in policies for v in queries.policy_versions(reader, policy)]
+    versions = [v for policy in policies for v in queries.policy_versions(reader, policy, org_seq=org_seq)]
     names = names_of(reader, [version.by for _, _, version in versions])
     clusters = sorted({version.cluster for version in made if version.cluster is not None})
     return {
         "at": iso(instant(at_s)),
         "organisation": {"timezone": calendar.timezone, "period": "month"},
         "rate_card": {model: card.weight(model, at_s) for model in sorted(card.steps)},
-        "xid_table": msgspec.to_builtins(health_states.tables(reader).at(at_s)),
+        "xid_table": msgspec.to_builtins(health_states.tables(reader, org_seq=org_seq).at(at_s)),
         "settings": msgspec.to_builtins(PolicyConfig()) | knobs.in_force(made, None, at_s),
         "cluster_settings": {cluster: knobs.in_force_alone(made, cluster, at_s) for cluster in clusters},
         "versions": [

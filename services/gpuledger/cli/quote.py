@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gpuledger.cli.options import AnyCluster, Json, moment_or_now, one_cluster
+from gpuledger.cli.options import AnyCluster, AsOf, Json, moment_or_now, one_cluster, recorded
 from gpuledger.cli.output import print_json
 from gpuledger.kernel.errors import Refused
 
@@ -30,7 +30,8 @@ def quote(
         str | None,
         typer.Option("--runtime", help="How long it would run in all: can it finish inside the budget?"),
     ] = None,
-    at: Annotated[str | None, typer.Option("--at", help="Ask as of this instant; now unless given.")] = None,
+    at: Annotated[str | None, typer.Option("--at", help="Ask at this instant; now unless given.")] = None,
+    as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
     """Say when work would start that is submitted now (a bound, or an estimate), and whether it can be paid for."""
@@ -49,12 +50,14 @@ def quote(
         priority=priority,
     )
     runtime_s = None if runtime is None else _seconds(runtime, "--runtime")
-    config = settings.load()
+    config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
-        calendar = queries.calendar(reader, config.calendar)
-        at_s = moment_or_now(at, "--at", calendar)
+        calendar = queries.calendar(reader, config.calendar, known_at)
+        at_s = moment_or_now(at, "--at", calendar, known_at)
         where = one_cluster(cluster, queries.clusters(reader))
-        found = ask_quote(reader, where, request, at_s=at_s, calendar=calendar, runtime_s=runtime_s)
+        found = ask_quote(
+            reader, where, request, at_s=at_s, calendar=calendar, runtime_s=runtime_s, as_of=known_at
+        )
     if as_json:
         print_json(found.as_json())
         return

@@ -32,17 +32,17 @@ def usage(
 
     if by not in set(By):
         raise Refused(f"--by: {by!r} is not a key", hint=f"one of {', '.join(By)}")
-    config = settings.load()
+    config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
-        calendar = queries.calendar(reader, config.calendar)
+        calendar = queries.calendar(reader, config.calendar, known_at)
         from_s, to_s = window(from_, to, calendar)
         query = UsageQuery(
             by=By(by),
             cluster=cluster,
             from_s=from_s,
             to_s=to_s,
-            as_of=recorded(as_of),
+            as_of=known_at,
         )
         report = read_usage(reader, query, seconds(SystemClock().now()), config.calendar)
     if as_json:
@@ -91,17 +91,17 @@ def balance(
     from gpuledger.ledger.balances import BalanceQuery
     from gpuledger.ledger.balances import balance as read_balance
 
-    config = settings.load()
+    config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
-        calendar = queries.calendar(reader, config.calendar)
+        calendar = queries.calendar(reader, config.calendar, known_at)
         from_s, to_s = window(from_, to, calendar)
         query = BalanceQuery(
             cluster=cluster,
             period=period,
             from_s=from_s,
             to_s=to_s,
-            as_of=recorded(as_of),
+            as_of=known_at,
             as_known=as_known,
         )
         found = read_balance(reader, account, query, seconds(SystemClock().now()), config.calendar)
@@ -143,17 +143,17 @@ def layers(
     if by not in set(LayersBy):
         raise Refused(f"--by: {by!r} is not a key", hint=f"one of {', '.join(LayersBy)}")
 
-    config = settings.load()
+    config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
-        calendar = queries.calendar(reader, config.calendar)
+        calendar = queries.calendar(reader, config.calendar, known_at)
         from_s, to_s = window(from_, to, calendar)
         query = LayersQuery(
             by=LayersBy(by),
             cluster=cluster,
             from_s=from_s,
             to_s=to_s,
-            as_of=recorded(as_of),
+            as_of=known_at,
         )
         rows = [row.as_json() for row in read_layers(reader, query, calendar)]
     print_json({"rows": rows}) if as_json else print_layers(rows)

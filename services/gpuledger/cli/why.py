@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from gpuledger.cli.options import Json, moment_or_now
+from gpuledger.cli.options import AsOf, Json, moment_or_now, recorded
 from gpuledger.cli.output import print_json
 
 
@@ -17,6 +17,7 @@ def why(
     at: Annotated[
         str | None, typer.Option("--at", help="Tell it as it stood at this instant; now unless given.")
     ] = None,
+    as_of: AsOf = None,
     what_if: Annotated[
         bool,
         typer.Option(
@@ -33,10 +34,13 @@ def why(
     from gpuledger.policy.telling import lines_of
     from gpuledger.policy.why import why as ask
 
-    config = settings.load()
+    config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
-        at_s = moment_or_now(at, "--at", queries.calendar(reader, config.calendar))
-        answer = ask(reader, workload, cluster=cluster, at_s=at_s, default=config.calendar, what_if=what_if)
+        calendar = queries.calendar(reader, config.calendar, known_at)
+        at_s = moment_or_now(at, "--at", calendar, known_at)
+        answer = ask(
+            reader, workload, cluster=cluster, at_s=at_s, as_of=known_at, default=config.calendar, what_if=what_if
+        )  # fmt: skip
     if as_json:
         print_json(answer.as_json())
         return

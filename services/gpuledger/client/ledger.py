@@ -48,13 +48,13 @@ class LedgerClient:
             headers={"Accept": "application/json"},
         )
 
-    def clusters(self) -> answers.Clusters:
+    def clusters(self, *, as_of: Moment | None = None) -> answers.Clusters:
         """List clusters and the window that each can be asked for."""
-        return self._get(answers.Clusters, "/v1/clusters")
+        return self._get(answers.Clusters, "/v1/clusters", as_of=_text(as_of))
 
-    def books(self) -> answers.Books:
+    def books(self, *, as_of: Moment | None = None) -> answers.Books:
         """List books with their chain heads, and count the dead letters."""
-        return self._get(answers.Books, "/v1/books")
+        return self._get(answers.Books, "/v1/books", as_of=_text(as_of))
 
     def balances(
         self,
@@ -90,16 +90,21 @@ class LedgerClient:
         path = f"/v1/balances/{quote(account)}"
         return self._get(answers.OneBalance, path, cluster=cluster, period=period, as_of=_text(as_of))
 
-    def allocations(self, cluster: str) -> answers.Cycle:
+    def allocations(self, cluster: str, *, as_of: Moment | None = None) -> answers.Cycle:
         """Return the newest cycle of a cluster.
 
         Raises:
             NotFound: When the cluster does not exist, or the policy has not run.
         """
-        return self._get(answers.Cycle, "/v1/allocations/current", cluster=cluster)
+        return self._get(answers.Cycle, "/v1/allocations/current", cluster=cluster, as_of=_text(as_of))
 
     def directives(
-        self, cluster: str, *, after: int | None = None, stale_after_s: int | None = None
+        self,
+        cluster: str,
+        *,
+        after: int | None = None,
+        stale_after_s: int | None = None,
+        as_of: Moment | None = None,
     ) -> answers.Directives:
         """Return what the newest cycle of a cluster orders; after a cursor, only what is newer.
 
@@ -112,6 +117,7 @@ class LedgerClient:
             cluster=cluster,
             after=None if after is None else str(after),
             stale_after_s=None if stale_after_s is None else str(stale_after_s),
+            as_of=_text(as_of),
         )
 
     def usage(
@@ -141,17 +147,30 @@ class LedgerClient:
         cluster: str | None = None,
         from_: Moment | None = None,
         to: Moment | None = None,
+        as_of: Moment | None = None,
     ) -> answers.Layers:
         """Return the four layers, keyed by day, hour, cluster or total; ``to`` is exclusive."""
         return self._get(
-            answers.Layers, "/v1/layers", by=by, cluster=cluster, **{"from": _text(from_)}, to=_text(to)
+            answers.Layers,
+            "/v1/layers",
+            by=by,
+            cluster=cluster,
+            **{"from": _text(from_)},
+            to=_text(to),
+            as_of=_text(as_of),
         )
 
     def budget_vs_actual(
-        self, *, cluster: str | None = None, period: str | None = None
+        self, *, cluster: str | None = None, period: str | None = None, as_of: Moment | None = None
     ) -> answers.BudgetVersusActual:
         """Return budget against actual, of the newest period unless given."""
-        return self._get(answers.BudgetVersusActual, "/v1/budget-vs-actual", cluster=cluster, period=period)
+        return self._get(
+            answers.BudgetVersusActual,
+            "/v1/budget-vs-actual",
+            cluster=cluster,
+            period=period,
+            as_of=_text(as_of),
+        )
 
     def close(self) -> None:
         """Close the connections."""

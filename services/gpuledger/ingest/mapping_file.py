@@ -9,12 +9,14 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.events.mapping import Kind, MappingRule, check
 from gpuledger.events.workload import WorkloadClass
 from gpuledger.ingest.yaml_file import Strict, Word, read_yaml
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import policies, remapping
+from gpuledger.ledger.as_of import Vector, seq_of
 from gpuledger.ledger.identity import names_of, tokens_of, with_tokens
 from gpuledger.ledger.mapping import Version
 from gpuledger.ledger.remapping import Survey
@@ -148,6 +150,8 @@ def plan(
     now_s: int,
     calendar: Calendar,
     cluster: str | None = None,
+    *,
+    vector: Vector | None = None,
 ) -> Plan:
     """Return what rules would change from a moment on.
 
@@ -158,8 +162,9 @@ def plan(
         now_s: The present: open runs count up to here.
         calendar: The organisation's days and periods.
         cluster: One cluster to look at, or all.
+        vector: Book -> the row up to which it is read; now unless given.
     """
-    versions = remapping.versions(reader)
+    versions = remapping.versions(reader, org_seq=seq_of(vector, ORG_BOOK))
     current = policies.in_force(versions, at_s)
     wanted = with_tokens(rules, tokens_of(reader, (name for rule in rules for name in rule.user)))
     changes = (
@@ -170,7 +175,7 @@ def plan(
         changes,
         current.org_seq if current else None,
         min((version.from_s for version in versions if version.from_s > at_s), default=None),
-        remapping.survey(reader, planned, now_s, calendar, cluster),
+        remapping.survey(reader, planned, now_s, calendar, cluster, vector=vector),
     )
 
 

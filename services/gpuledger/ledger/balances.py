@@ -117,7 +117,7 @@ class _Found:
 
 
 def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Calendar | None) -> _Found:
-    calendar = queries.calendar(reader, default or Calendar())
+    calendar = queries.calendar(reader, default or Calendar(), query.as_of)
     folded = query.as_of is not None or query.as_known
     vector = queries.sequences(reader, query.as_of) if folded else {}
     period = EFFECTIVE_PERIOD if query.as_known else "period"
@@ -217,7 +217,7 @@ def balance(
             + (f" in {query.period}" if query.period else ""),
             hint=f"gpuledger usage --by account --cluster {query.cluster} shows what was booked",
         )
-    calendar = queries.calendar(reader, default or Calendar())
+    calendar = queries.calendar(reader, default or Calendar(), query.as_of)
     then_s = now_s if query.as_of is None else min(now_s, seconds(query.as_of))
     begun = [b.period for b in below if calendar.period_bounds_s(b.period)[0] <= then_s]
     newest = max(begun) if begun else min(b.period for b in below)
@@ -249,10 +249,19 @@ class Rooms:
         cluster: The cluster.
         now_s: The present.
         default: The calendar before the organisation has set one.
+        as_of: Recorded time: what the books said then, where nothing is promised, only asked; now unless given.
     """
 
-    def __init__(self, reader: Reader | Writer, cluster: str, now_s: int, default: Calendar | None) -> None:
+    def __init__(
+        self,
+        reader: Reader | Writer,
+        cluster: str,
+        now_s: int,
+        default: Calendar | None,
+        as_of: dt.datetime | None = None,
+    ) -> None:
         self._reader, self._cluster, self._now_s, self._default = reader, cluster, now_s, default
+        self._as_of = as_of
         self._found: dict[str, _Found] = {}
 
     def left(self, period: str, hard: Collection[str]) -> Binding:
@@ -275,7 +284,7 @@ class Rooms:
 
     def _in(self, period: str) -> _Found:
         if period not in self._found:
-            query = BalanceQuery(self._cluster, period)
+            query = BalanceQuery(self._cluster, period, as_of=self._as_of)
             self._found[period] = _read(self._reader, query, self._now_s, self._default)
         return self._found[period]
 

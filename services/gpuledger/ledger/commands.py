@@ -32,6 +32,7 @@ from gpuledger.ledger.limits import Limit
 from gpuledger.ledger.lots import expiry_day
 from gpuledger.ledger.outlook import Outlook
 from gpuledger.ledger.remainder import remainder
+from gpuledger.ledger.settled import Settled
 from gpuledger.ledger.ticking import catch_up
 
 SOURCE = "gpuledger/commands"
@@ -259,7 +260,8 @@ def _require_unpromised(
     if account not in queries.hard_accounts(connection, instant(now_s)):
         return
     open_time = remainder(connection, command.cluster, now_s, None, calendar, as_known=True)
-    outlook = Outlook(connection, command.cluster, account, now_s, calendar, open_time, since=command.period)
+    book = Settled(command.cluster, frozenset(), calendar.day_of(now_s), calendar)
+    outlook = Outlook(connection, book, account, open_time, since=command.period)
     day = orders.day_of(command.period, now_s, calendar)
     for period, weighted in outlook.lacking({day: gpu_ms * WEIGHT_ONE}).items():
         raise Refused(

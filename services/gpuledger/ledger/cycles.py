@@ -74,15 +74,18 @@ def latest(
     )
 
 
-def named(connection: Reader | Writer, cluster: str, at_s: int | None = None) -> Named | None:
-    """Return where the newest cycle up to an instant stands, without reading what it decided."""
+def named(
+    connection: Reader | Writer, cluster: str, at_s: int | None = None, *, seq: int | None = None
+) -> Named | None:
+    """Return where the newest cycle up to an instant stands, without reading what it decided; as ``latest``."""
     row = driver(connection).execute(
         "SELECT j.seq, extract(epoch FROM j.effective_at)::bigint, j.body->>'cycle',"
         " (j.body->>'every_s')::bigint FROM ledger.journal AS j"
         " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'allocation.issued'"
         " AND (%(at)s::bigint IS NULL OR j.effective_at <= to_timestamp(%(at)s::bigint))"
+        " AND (%(seq)s::bigint IS NULL OR j.seq <= %(seq)s::bigint)"
         f" ORDER BY {'j.seq DESC' if at_s is None else 'j.effective_at DESC, j.seq DESC'} LIMIT 1",
-        {"book": cluster, "at": at_s},
+        {"book": cluster, "at": at_s, "seq": seq},
     ).fetchone()  # fmt: skip
     return None if row is None else Named(*row)
 
@@ -128,7 +131,12 @@ def decisions_of(reader: Reader, cluster: str, recorded: Recorded) -> Sequence[d
 
 
 def latest_cycle(
-    reader: Reader, cluster: str, *, at_s: int | None = None, waiting_max: int | None = None
+    reader: Reader,
+    cluster: str,
+    *,
+    at_s: int | None = None,
+    seq: int | None = None,
+    waiting_max: int | None = None,
 ) -> dict[str, Any] | None:
     """Return the newest cycle of a cluster under the published keys, or None when there was none.
 
@@ -138,9 +146,10 @@ def latest_cycle(
         reader: The ledger.
         cluster: The cluster.
         at_s: Look only at cycles that decided for this instant or an earlier one.
+        seq: Look only at rows of the book up to this one.
         waiting_max: How many decisions to wait are wanted; any number unless given.
     """
-    found = latest(reader, cluster, at_s=at_s)
+    found = latest(reader, cluster, at_s=at_s, seq=seq)
     if found is None:
         return None
     is_wanted = waiting_max is None or found.issued.waiting <= waiting_max

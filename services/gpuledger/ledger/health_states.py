@@ -31,9 +31,9 @@ SOURCE = "gpuledger/health"
 """Who draws the conclusions."""
 
 
-def tables(connection: Reader | Writer) -> Tables:
-    """Return every XID table that the organisation ever set."""
-    versions = queries.policy_versions(connection, XID_TABLE)
+def tables(connection: Reader | Writer, *, org_seq: int | None = None) -> Tables:
+    """Return every XID table that the organisation ever set, as of a row of ``~org``; now unless given."""
+    versions = queries.policy_versions(connection, XID_TABLE, org_seq=org_seq)
     return Tables(
         Version(at_s, seq, changed.xid_table)
         for seq, at_s, changed in versions

@@ -36,8 +36,7 @@ def versions(connection: Reader | Writer, *, org_seq: int | None = None) -> list
     """
     return [
         Version(from_s, seq, changed.on_cluster, changed.settings or {})
-        for seq, from_s, changed in queries.policy_versions(connection, SETTINGS)
-        if org_seq is None or seq <= org_seq
+        for seq, from_s, changed in queries.policy_versions(connection, SETTINGS, org_seq=org_seq)
     ]
 
 

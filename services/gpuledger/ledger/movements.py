@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.accounts import own_path, owner_of
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.clock import iso
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import queries
+from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
 
@@ -129,5 +131,5 @@ def movements(
             f"more than {SHOWN_MAX} rows moved {account} on {cluster}: a part of them would not explain the difference",
             hint="ask for a shorter time, for one period, or for an account further down",
         )
-    inner = queries.inner_accounts(reader)
+    inner = queries.inner_accounts(reader, seq_of(vector_of(reader, until), ORG_BOOK))
     return [replace(m, account=own_path(m.account)) if m.account in inner else m for m in found]

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.amounts import WEIGHT_ONE
-from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import settled, settlement
 from gpuledger.ledger.lots import Lot
 from gpuledger.ledger.remainder import Place, Remainder
@@ -24,10 +23,8 @@ class Outlook:
 
     Args:
         connection: A transaction that holds the book's lock, or a snapshot.
-        book: The book.
+        book: The book on the present day; as of which row it is read.
         account: The account.
-        now_s: The present, seconds since the epoch.
-        calendar: The organisation's days.
         open_time: What the time since the last tick adds, by the period that it belongs to.
         since: A period that is asked about, closed or not; those from there on are looked at too.
     """
@@ -35,25 +32,23 @@ class Outlook:
     def __init__(
         self,
         connection: Reader | Writer,
-        book: str,
+        book: Settled,
         account: str,
-        now_s: int,
-        calendar: Calendar,
         open_time: Mapping[Place, Remainder],
         since: str | None = None,
     ) -> None:
-        self._book, self._account, self._calendar = book, account, calendar
-        today = calendar.day_of(now_s)
-        unsettled, last = settled.reach(connection, book, account)
+        self._book, self._account, self._calendar = book.name, account, book.calendar
+        today, calendar, seq = book.today, book.calendar, book.as_of_seq
+        unsettled, last = settled.reach(connection, book.name, account, seq)
         first = min(period for period in (unsettled, since, calendar.period_of(today)) if period)
-        extent, starts = Settled(book, frozenset(), today, calendar), {account: first}
-        lots = settled.lots(connection, extent, starts, None, from_scratch=False)
-        uses = settled.uses(connection, extent, starts, None)
+        starts = {account: first}
+        lots = settled.lots(connection, book, starts, seq, from_scratch=seq is not None)
+        uses = settled.uses(connection, book, starts, None)
         self._first, self._last = first, max(first, last or first)
         self._lots = {period: own for (_, period), own in lots.items()}
         self._uses = Counter({day: used for own in uses.values() for day, used in own.items()})
         for (name, owner, period), rest in open_time.items():
-            if (name, owner) == (book, account) and period >= first:
+            if (name, owner) == (book.name, account) and period >= first:
                 # No lot lapses unnoticed between the last tick and now: any day in between is as good.
                 begin, end = calendar.days_of(period)
                 self._uses[min(max(today, begin), end)] += rest.charged + rest.held

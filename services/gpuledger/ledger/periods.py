@@ -26,6 +26,7 @@ from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import queries
 from gpuledger.ledger.append import append
+from gpuledger.ledger.as_of import Vector, said, seq_of
 from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.store import LEGS, lock_book
@@ -73,11 +74,11 @@ def open_period(
     return fact
 
 
-def is_opened(connection: Reader | Writer, cluster: str, period: str) -> bool:
-    """Tell whether a period has had its default grants."""
+def is_opened(connection: Reader | Writer, cluster: str, period: str, seq: int | None = None) -> bool:
+    """Tell whether a period has had its default grants, as of a row of the book; now unless given."""
     row = driver(connection).execute(
-        "SELECT 1 FROM ledger.periods WHERE book = %s AND period = %s AND opened_seq IS NOT NULL",
-        (cluster, period),
+        "SELECT 1 FROM ledger.periods WHERE book = %s AND period = %s AND opened_seq <= coalesce(%s, opened_seq)",
+        (cluster, period, seq),
     ).fetchone()  # fmt: skip
     return row is not None
 
@@ -102,19 +103,35 @@ def check_opening(connection: Reader | Writer, cluster: str, period: str) -> Non
         )
 
 
-def opening(connection: Reader | Writer, cluster: str, period: str, calendar: Calendar) -> PeriodOpened:
+def opening(
+    connection: Reader | Writer,
+    cluster: str,
+    period: str,
+    calendar: Calendar,
+    vector: Vector | None = None,
+) -> PeriodOpened:
     """Return the command that opens a period: what is installed, divided by the shares of its first instant.
+
+    Args:
+        connection: A transaction.
+        cluster: The cluster.
+        period: The period.
+        calendar: The organisation's days.
+        vector: Book -> the row up to which it is read; now unless given.
 
     Raises:
         Refused: When the period is not of the form ``YYYY-MM``.
     """
     start_s, end_s = calendar.period_bounds_s(period)
-    paths = members(cluster, queries.account_paths(connection), queries.clusters(connection))
-    held, card = _installed(connection, cluster, start_s, end_s), queries.rate_card(connection)
+    seq, org_seq = seq_of(vector, cluster), seq_of(vector, ORG_BOOK)
+    clusters = queries.clusters(connection) if vector is None else sorted(vector.keys() - {ORG_BOOK})
+    paths = members(cluster, queries.account_paths(connection, org_seq), clusters)
+    held = _installed(connection, cluster, start_s, end_s, seq=seq)
+    card = queries.rate_card(connection, org_seq)
     # Budgets are in weighted units: what is installed is worth what it would be charged for.
     worth = sum(card.weighted(*h) for h in held) // WEIGHT_ONE
-    granted = _explicitly_granted(connection, cluster, period)
-    parts = divide(worth, paths, queries.shares_at(connection, instant(start_s)))
+    granted = _explicitly_granted(connection, cluster, period, seq)
+    parts = divide(worth, paths, queries.shares_at(connection, instant(start_s), org_seq))
     return PeriodOpened(
         cluster=cluster,
         period=period,
@@ -124,7 +141,7 @@ def opening(connection: Reader | Writer, cluster: str, period: str, calendar: Ca
             for leaf, gpu_ms in parts.items()
             if owner_of(leaf) not in granted and gpu_ms > 0
         ],
-        org_seq=queries.sequences(connection).get(ORG_BOOK, 0),
+        org_seq=(queries.sequences(connection) if vector is None else vector).get(ORG_BOOK, 0),
     )
 
 
@@ -263,11 +280,13 @@ def installed_gpu_ms(connection: Reader | Writer, cluster: str, start_s: int, en
     return sum(h.gpus_milli * (h.end_s - h.start_s) for h in held)
 
 
-def _installed(connection: Reader | Writer, cluster: str, start_s: int, end_s: int) -> list[_Held]:
+def _installed(
+    connection: Reader | Writer, cluster: str, start_s: int, end_s: int, *, seq: int | None = None
+) -> list[_Held]:
     rows = driver(connection).execute(
-        "SELECT gpu_model, gpus, from_at, to_at FROM ledger.hosts WHERE book = %s AND until_seq IS NULL"
-        " AND from_at < %s AND (to_at IS NULL OR to_at > %s)",
-        (cluster, instant(end_s), instant(start_s)),
+        f"SELECT gpu_model, gpus, from_at, to_at FROM ledger.hosts AS h WHERE book = %(book)s AND {said('h', seq)}"
+        " AND from_at < %(end)s AND (to_at IS NULL OR to_at > %(start)s)",
+        {"book": cluster, "end": instant(end_s), "start": instant(start_s), "seq": seq},
     )
     return [
         _Held(model, gpus * GPU_MILLI, max(seconds(from_at), start_s), _clip(to_at, end_s))
@@ -289,7 +308,14 @@ def _unopened(writer: Writer, cluster: str) -> list[str]:
     return [period for (period,) in rows]
 
 
-def _explicitly_granted(connection: Reader | Writer, cluster: str, period: str) -> set[str]:
+def _explicitly_granted(connection: Reader | Writer, cluster: str, period: str, seq: int | None) -> set[str]:
+    if seq is not None:
+        rows = driver(connection).execute(
+            f"SELECT DISTINCT account FROM ({LEGS}) AS legs WHERE book = %s AND period = %s AND code = 'grant'"
+            " AND pot = 'budget' AND seq <= %s",
+            (cluster, period, seq),
+        )
+        return {account for (account,) in rows}
     rows = driver(connection).execute(
         "SELECT DISTINCT account FROM ledger.balances WHERE book = %s AND period = %s AND code = 'grant'"
         " AND pot = 'budget'",

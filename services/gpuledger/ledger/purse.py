@@ -9,15 +9,18 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.ledger import periods, queries
+from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.ledger.balances import Rooms
 from gpuledger.ledger.outlook import Outlook
 from gpuledger.ledger.rates import UNWEIGHTED, Rates
 from gpuledger.ledger.remainder import remainder
+from gpuledger.ledger.settled import Settled
 
 
 class Need(NamedTuple):
@@ -37,14 +40,24 @@ class Purse:
         cluster: The cluster.
         now_s: The present.
         calendar: The organisation's days.
+        as_of: Recorded time: what the books said then, where nothing is promised, only asked; now unless given.
     """
 
-    def __init__(self, writer: Reader | Writer, cluster: str, now_s: int, calendar: Calendar) -> None:
+    def __init__(
+        self,
+        writer: Reader | Writer,
+        cluster: str,
+        now_s: int,
+        calendar: Calendar,
+        *,
+        as_of: dt.datetime | None = None,
+    ) -> None:
         self._writer, self._cluster, self._now_s, self._calendar = writer, cluster, now_s, calendar
-        self._hard = queries.hard_accounts(writer, instant(now_s))
-        self._card = queries.rate_cards(writer).get(cluster, UNWEIGHTED)
-        self._rooms = Rooms(writer, cluster, now_s, calendar)
-        self._open_time = remainder(writer, cluster, now_s, None, calendar, as_known=True)
+        self._vector = vector_of(writer, as_of)
+        self._hard = queries.hard_accounts(writer, instant(now_s), seq_of(self._vector, ORG_BOOK))
+        self._card = queries.rate_cards(writer, as_of).get(cluster, UNWEIGHTED)
+        self._rooms = Rooms(writer, cluster, now_s, calendar, as_of)
+        self._open_time = remainder(writer, cluster, now_s, as_of, calendar, as_known=True)
         self._outlooks: dict[str, Outlook] = {}
         self._counted: set[tuple[str, str]] = set()
 
@@ -101,16 +114,17 @@ class Purse:
 
     def _outlook(self, account: str) -> Outlook:
         if account not in self._outlooks:
-            self._outlooks[account] = Outlook(
-                self._writer, self._cluster, account, self._now_s, self._calendar, self._open_time
-            )
+            today, seq = self._calendar.day_of(self._now_s), seq_of(self._vector, self._cluster)
+            book = Settled(self._cluster, frozenset(), today, self._calendar, as_of_seq=seq)
+            self._outlooks[account] = Outlook(self._writer, book, account, self._open_time)
         return self._outlooks[account]
 
     def _to_be_granted(self, account: str, period: str) -> int:
         """Return what the opening of a period that is still to be opened would grant, in gpu_ms."""
-        if periods.is_opened(self._writer, self._cluster, period):
+        if periods.is_opened(self._writer, self._cluster, period, seq_of(self._vector, self._cluster)):
             return 0
-        grants = periods.opening(self._writer, self._cluster, period, self._calendar).grants
+        opening = periods.opening(self._writer, self._cluster, period, self._calendar, self._vector)
+        grants = opening.grants
         return sum(grant.gpu_ms for grant in grants if grant.account == account)
 
 

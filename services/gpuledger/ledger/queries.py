@@ -177,15 +177,13 @@ def writers_waiting(reader: Reader) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def dead_letter_count(reader: Reader) -> int:
-    """Return how many dead letters wait for a person."""
-    row = (
-        driver(reader)
-        .execute(
-            "SELECT count(*) FROM ledger.dead_letters WHERE resolved_at IS NULL AND discarded_at IS NULL"
-        )
-        .fetchone()
-    )
+def dead_letter_count(reader: Reader, as_of: dt.datetime | None = None) -> int:
+    """Return how many dead letters wait for a person, or waited at a recorded time."""
+    row = driver(reader).execute(
+        "SELECT count(*) FROM ledger.dead_letters WHERE received_at <= coalesce(%(at)s, received_at)"
+        " AND (resolved_at IS NULL OR resolved_at > %(at)s) AND (discarded_at IS NULL OR discarded_at > %(at)s)",
+        {"at": as_of},
+    ).fetchone()  # fmt: skip
     return int(row[0]) if row else 0
 
 
@@ -216,23 +214,24 @@ def shares_at(reader: Reader | Writer, at: dt.datetime, org_seq: int | None = No
     return dict(rows.fetchall())
 
 
-def hard_accounts(reader: Reader | Writer, at: dt.datetime) -> set[str]:
-    """Return the accounts, leaves and inner nodes, whose overdraft is hard at an instant."""
+def hard_accounts(reader: Reader | Writer, at: dt.datetime, org_seq: int | None = None) -> set[str]:
+    """Return the accounts, leaves and inner nodes, whose overdraft is hard at an instant, as of a row of ``~org``."""
     rows = driver(reader).execute(
         "SELECT DISTINCT ON (account) account, overdraft FROM ledger.overdrafts WHERE from_at <= %s"
-        " ORDER BY account, from_at DESC, set_seq DESC",
-        (at,),
+        " AND (%s::bigint IS NULL OR set_seq <= %s) ORDER BY account, from_at DESC, set_seq DESC",
+        (at, org_seq, org_seq),
     )
     return {account for account, overdraft in rows if overdraft == "hard"}
 
 
-def calendar(reader: Reader | Writer, default: Calendar) -> Calendar:
-    """Return the organisation's calendar as the book has it, or the default before it was set."""
-    row = (
-        driver(reader)
-        .execute("SELECT timezone FROM ledger.organisation ORDER BY set_seq DESC LIMIT 1")
-        .fetchone()
-    )
+def calendar(reader: Reader | Writer, default: Calendar, as_of: dt.datetime | None = None) -> Calendar:
+    """Return the organisation's calendar as the book had it at a recorded time, or the default before it was set."""
+    org_seq = None if as_of is None else sequences(reader, as_of).get(ORG_BOOK, 0)
+    row = driver(reader).execute(
+        "SELECT timezone FROM ledger.organisation WHERE %s::bigint IS NULL OR set_seq <= %s"
+        " ORDER BY set_seq DESC LIMIT 1",
+        (org_seq, org_seq),
+    ).fetchone()  # fmt: skip
     return Calendar(row[0]) if row else default
 
 
@@ -306,13 +305,17 @@ def _given(reader: Reader | Writer, of: str) -> dict[tuple[str, str, str, bool],
 
 
 def policy_versions(
-    connection: Reader | Writer, *policies: str, after_seq: int = 0
+    connection: Reader | Writer, *policies: str, after_seq: int = 0, org_seq: int | None = None
 ) -> list[tuple[int, int, PolicyChanged]]:
-    """Return (row of ``~org``, from when, what was set) of every version of policies, in the order they were set."""
+    """Return (row of ``~org``, from when, what was set) of every version of policies, in the order they were set.
+
+    Those that were set after one row and up to another; now unless given.
+    """
     rows = driver(connection).execute(
         "SELECT seq, effective_at, body::text FROM ledger.journal WHERE book = %s AND workload IS NULL"
-        " AND type = 'policy.changed' AND body->>'policy' = ANY(%s) AND seq > %s ORDER BY seq",
-        (ORG_BOOK, list(policies), after_seq),
+        " AND type = 'policy.changed' AND body->>'policy' = ANY(%s) AND seq > %s"
+        " AND (%s::bigint IS NULL OR seq <= %s) ORDER BY seq",
+        (ORG_BOOK, list(policies), after_seq, org_seq, org_seq),
     )
     found = []
     for seq, effective_at, body in rows.fetchall():
@@ -362,9 +365,10 @@ def rate_cards(connection: Reader | Writer, as_of: dt.datetime | None = None) ->
     return {book: card(versions) for book, versions in applied.items()}
 
 
-def mappings(connection: Reader | Writer) -> dict[str, Rules]:
+def mappings(connection: Reader | Writer, vector: Mapping[str, int] | None = None) -> dict[str, Rules]:
     """Return book -> the mapping that its workloads are read by; books that took over no policy data are absent."""
-    return {book: rules(applied, book) for book, applied in policies_applied(connection).items()}
+    applied = policies_applied(connection, vector=vector)
+    return {book: rules(versions, book) for book, versions in applied.items()}
 
 
 def mapping(connection: Reader | Writer, book: str, seq: int | None = None) -> Rules:
@@ -375,11 +379,5 @@ def mapping(connection: Reader | Writer, book: str, seq: int | None = None) -> R
 
 def rate_card(connection: Reader | Writer, org_seq: int | None = None) -> Rates:
     """Return the organisation's rate card with all its versions, as of a row of ``~org``; now unless given."""
-    versions = policy_versions(connection, RATE_CARD)
-    return Rates.of(
-        [
-            Version(at_s, seq, changed.weights or {})
-            for seq, at_s, changed in versions
-            if org_seq is None or seq <= org_seq
-        ]
-    )
+    versions = policy_versions(connection, RATE_CARD, org_seq=org_seq)
+    return Rates.of([Version(at_s, seq, changed.weights or {}) for seq, at_s, changed in versions])

@@ -1,5 +1,6 @@
 """What a mapping makes of a book: whose work it reads otherwise, what moves between accounts, what has no owner."""
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from gpuledger.events.workload import Submitted
 from gpuledger.kernel.accounts import SEPARATOR, UNMAPPED_ROOT
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import queries, replay
+from gpuledger.ledger.as_of import Vector
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import AS_GIVEN, MAPPING, Matched, Rules, Version
@@ -102,14 +104,23 @@ def read_otherwise(writer: Writer, book: str, before: Rules, after: Rules) -> li
     ]
 
 
-def versions(connection: Reader | Writer) -> list[Version]:
-    """Return every version of the mapping that the organisation has set, in the order in which they were set."""
-    set_ = queries.policy_versions(connection, MAPPING)
+def versions(connection: Reader | Writer, *, org_seq: int | None = None) -> list[Version]:
+    """Return every version of the mapping that the organisation has set, in the order in which they were set.
+
+    As of a row of ``~org``; now unless given.
+    """
+    set_ = queries.policy_versions(connection, MAPPING, org_seq=org_seq)
     return [Version(at_s, seq, changed.rules or ()) for seq, at_s, changed in set_]
 
 
 def survey(
-    reader: Reader, planned: Sequence[Version], now_s: int, calendar: Calendar, cluster: str | None = None
+    reader: Reader,
+    planned: Sequence[Version],
+    now_s: int,
+    calendar: Calendar,
+    cluster: str | None = None,
+    *,
+    vector: Vector | None = None,
 ) -> Survey:
     """Return what versions of the mapping would make of all that is known, beside what stands.
 
@@ -119,14 +130,15 @@ def survey(
         now_s: Open runs count up to here.
         calendar: The organisation's days and periods.
         cluster: One cluster, or all.
+        vector: Book -> the row up to which it is read; now unless given.
     """
-    stands = queries.mappings(reader)
+    stands = queries.mappings(reader, vector)
     would = {book: Rules(planned, book) for book in queries.clusters(reader)}
     groups: dict[Group, Use] = {}
     moves: dict[Payer, Move] = {}
     periods: dict[tuple[str, str], int] = {}
     accounts, restated = set[str](), 0
-    for book, _, facts in replay.iter_workloads(reader, cluster):
+    for book, _, facts in replay.iter_workloads(reader, cluster, vector=vector):
         before, after = _readings(facts, stands.get(book, AS_GIVEN), would[book])
         use = groups.setdefault(_group(book, facts, would[book], after), Use())
         use.workloads += 1
@@ -141,28 +153,32 @@ def survey(
     return Survey(groups, moved, periods, restated, frozenset(accounts))
 
 
-def unmapped(reader: Reader, now_s: int, cluster: str | None = None) -> list[Unmapped]:
+def unmapped(
+    reader: Reader, now_s: int, cluster: str | None = None, *, as_of: dt.datetime | None = None
+) -> list[Unmapped]:
     """Return the foreign names that no rule matches, the most GPU-time first: what ``gpuledger doctor`` shows too.
 
     Args:
         reader: A snapshot.
         now_s: Open runs count up to here, and to their declared limit at most.
         cluster: One cluster, or all.
+        as_of: Recorded time: what the books said then; now unless given.
     """
+    in_force, values = queries.in_force(reader, as_of)
     rows = driver(reader).execute(
-        """
+        f"""
         SELECT book, account, count(DISTINCT workload)::bigint, coalesce(sum(gpu_ms), 0)::bigint FROM (
             SELECT book, account, workload, gpus_milli * greatest(0,
                 coalesce(extract(epoch FROM to_at)::bigint, least(%(now)s, extract(epoch FROM capped_at)::bigint))
                 - extract(epoch FROM from_at)::bigint) AS gpu_ms
-            FROM ledger.segments WHERE until_seq IS NULL
+            FROM ledger.segments AS s WHERE {in_force}
             UNION ALL
-            SELECT book, account, workload, 0 FROM ledger.waits WHERE until_seq IS NULL
+            SELECT book, account, workload, 0 FROM ledger.waits AS s WHERE {in_force}
         ) AS work
         WHERE starts_with(account, %(root)s) AND (%(cluster)s::text IS NULL OR book = %(cluster)s)
         GROUP BY book, account ORDER BY 4 DESC, book, account
         """,
-        {"now": now_s, "root": UNMAPPED_ROOT + SEPARATOR, "cluster": cluster},
+        {"now": now_s, "root": UNMAPPED_ROOT + SEPARATOR, "cluster": cluster, **values},
     )
     return [Unmapped(*row) for row in rows]
 

@@ -4,7 +4,7 @@ Everything that is not journal or posting can be made again from here, its earli
 so that a report as of an earlier sequence says the same after a rebuild as before.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import merge
 from itertools import chain, groupby
@@ -123,14 +123,21 @@ def journalled(book: str, seq: int, type_: str, body: str) -> Fact:
         ) from error
 
 
-def iter_workloads(connection: Reader | Writer, book: str | None = None) -> Iterator[WorkloadFacts]:
-    """Yield the facts of every workload of one book, or of all, ordered by book and workload."""
+def iter_workloads(
+    connection: Reader | Writer, book: str | None = None, *, vector: Mapping[str, int] | None = None
+) -> Iterator[WorkloadFacts]:
+    """Yield the facts of every workload of one book, or of all, ordered by book and workload.
+
+    Up to the row that a vector names for each book; all unless given.
+    """
+    books = None if vector is None else list(vector)
     with driver(connection).cursor(name="replay_workloads") as cursor:
         cursor.execute(
             "SELECT book, workload, seq, type, body::text, extract(epoch FROM effective_at)::bigint, source, digest"
             " FROM ledger.journal WHERE workload IS NOT NULL AND (%s::text IS NULL OR book = %s)"
+            " AND (%s::text[] IS NULL OR seq <= (%s::bigint[])[array_position(%s::text[], book)])"
             " ORDER BY book, workload, seq",
-            (book, book),
+            (book, book, books, None if vector is None else list(vector.values()), books),
             binary=True,
         )
         fetched = chain.from_iterable(iter(partial(cursor.fetchmany, FETCHED_ROWS), []))

@@ -137,8 +137,20 @@ def _closed(connection: Reader | Writer, book: str, as_of_seq: int | None) -> fr
     return frozenset(period for (period,) in rows)
 
 
-def reach(connection: Reader | Writer, book: str, account: str) -> tuple[str | None, str | None]:
-    """Return the first period of an account's budget that is not closed, and the last of all; None for none."""
+def reach(
+    connection: Reader | Writer, book: str, account: str, as_of_seq: int | None = None
+) -> tuple[str | None, str | None]:
+    """Return the first period of an account's budget that is not closed, and the last of all; None for none.
+
+    As of a row the first of all: what was carried into a later one by then follows from there.
+    """
+    if as_of_seq is not None:
+        row = driver(connection).execute(
+            f"SELECT min(period), max(period) FROM ({LEGS}) AS legs"
+            " WHERE book = %s AND account = %s AND commodity = %s AND pot = 'budget' AND seq <= %s",
+            (book, account, WEIGHTED, as_of_seq),
+        ).fetchone()  # fmt: skip
+        return (None, None) if row is None else (row[0], row[1])
     row = driver(connection).execute(
         """
         SELECT min(b.period) FILTER (WHERE p.state IS DISTINCT FROM 'closed'), max(b.period)
@@ -180,16 +192,18 @@ def accounts_in(connection: Reader | Writer, book: Settled, periods: Iterable[st
 def lots(
     connection: Reader | Writer,
     book: Settled,
-    starts: Mapping[str, str],
+    starts: Mapping[str, str] | None,
     upto_seq: int | None,
     *,
     from_scratch: bool,
 ) -> dict[tuple[str, str], list[Lot]]:
-    """Return (account, period) -> its lots from the earliest start on."""
+    """Return (account, period) -> its lots from the earliest start on; every account's without starts."""
+    accounts, first = (None, "") if starts is None else (list(starts), min(starts.values()))
     rows = driver(connection).execute(
         "SELECT account, period, name, priority, expires_on, created_seq, amount, rollover FROM ledger.lots"
-        " WHERE book = %s AND account = ANY(%s) AND period >= %s AND (%s::bigint IS NULL OR created_seq <= %s)",
-        (book.name, list(starts), min(starts.values()), upto_seq, upto_seq),
+        " WHERE book = %s AND (%s::text[] IS NULL OR account = ANY(%s)) AND period >= %s"
+        " AND (%s::bigint IS NULL OR created_seq <= %s)",
+        (book.name, accounts, accounts, first, upto_seq, upto_seq),
     )
     found: dict[tuple[str, str], list[Lot]] = {}
     for account, period, name, priority, expires_on, created, amount, rollover in rows:

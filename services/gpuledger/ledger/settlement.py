@@ -170,6 +170,24 @@ def unfold(
     return found, carried
 
 
+def standing(
+    connection: Reader | Writer, book: str, calendar: Calendar, seq: int | None = None
+) -> dict[tuple[str, str], list[Lot]]:
+    """Return (account, period) -> the lots of a book, as of one of its rows; now unless given.
+
+    What closes carried over is kept as it is now; as it was then it follows from the lots that were given.
+    """
+    extent = settled.read(connection, book, calendar, None, as_of_seq=seq)
+    found = settled.lots(connection, extent, None, seq, from_scratch=seq is not None)
+    if seq is not None and extent.closed and (starts := _everything(connection, extent)):
+        _, last_day = calendar.days_of(max(extent.closed))
+        then = extent._replace(today=last_day + dt.timedelta(days=1))
+        _, carried = _arithmetic(connection, then, starts, upto_seq=seq, from_scratch=True)
+        for place, lots in carried.items():
+            found.setdefault(place, []).extend(lots)
+    return found
+
+
 def _touched(postings: Iterable[Posting], calendar: Calendar) -> set[Touched]:
     return {
         Touched(leg.account, calendar.period_of(posting.day))

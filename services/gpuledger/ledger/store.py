@@ -160,21 +160,21 @@ SIGNED = """
 
 
 def posted_of(
-    connection: Reader | Writer, book: str, workloads: Sequence[str]
+    connection: Reader | Writer, book: str, workloads: Sequence[str], *, seq: int | None = None
 ) -> Iterator[tuple[str, Key, Posted]]:
-    """Yield the net amounts posted for the workloads, whatever period they were booked in."""
+    """Yield the net amounts posted for the workloads, whatever period they were booked in, up to a row of the book."""
     if not workloads:
         return
     rows = driver(connection).execute(
         f"""
         SELECT workload, movement, commodity, account, from_pot, run, effective_on, sum(signed), max(seq)
-        FROM ({SIGNED} WHERE book = %s AND workload = ANY(%s)) AS own
+        FROM ({SIGNED} WHERE book = %s AND workload = ANY(%s) AND (%s::bigint IS NULL OR seq <= %s)) AS own
         GROUP BY workload, movement, commodity, account, from_pot, run, effective_on
         """,
-        (book, Texts(workloads)),
+        (book, Texts(workloads), seq, seq),
     )
-    for name, code, commodity, account, pot, run, day, amount, seq in rows:
-        yield name, Key(code, commodity, account, pot, run, day), Posted(int(amount), seq)
+    for name, code, commodity, account, pot, run, day, amount, newest in rows:
+        yield name, Key(code, commodity, account, pot, run, day), Posted(int(amount), newest)
 
 
 def shut_periods(connection: Reader | Writer, book: str) -> frozenset[str]:

@@ -14,9 +14,11 @@ from gpuledger.database.engine import Reader
 from gpuledger.events.words import ASIDE
 from gpuledger.events.workload import Checkpointed
 from gpuledger.kernel.amounts import WEIGHT_ONE
+from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger import queries, store
+from gpuledger.ledger import queries, settlement, store
+from gpuledger.ledger.as_of import Vector, said, seq_of
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.costs import Cost, add_up
 from gpuledger.ledger.facts import Known
@@ -69,8 +71,17 @@ class Lapse(NamedTuple):
     granted_gpu_ms: int
 
 
-def facts_of(reader: Reader, workload: str, cluster: str | None, at_s: int) -> list[Facts]:
+def facts_of(
+    reader: Reader, workload: str, cluster: str | None, at_s: int, *, vector: Vector | None = None
+) -> list[Facts]:
     """Return what every book that knows the workload knows of it up to an instant, by cluster.
+
+    Args:
+        reader: A snapshot.
+        workload: The workload.
+        cluster: One cluster, or all.
+        at_s: The instant: facts of later ones do not count.
+        vector: Book -> the row up to which it is read; now unless given.
 
     Raises:
         NotFound: When no book knows it, or none did by then; near names are named.
@@ -79,15 +90,19 @@ def facts_of(reader: Reader, workload: str, cluster: str | None, at_s: int) -> l
     books = [cluster] if cluster is not None else queries.clusters(reader)
     found, later = [], False
     for book in books:
-        known = [fact for _, fact in store.facts_of(reader, book, [workload])]
+        seq = seq_of(vector, book)
+        known = [fact for _, fact in store.facts_of(reader, book, [workload], seq=seq)]
         by_then = tuple(fact for fact in known if fact.at_s <= at_s)
-        later = later or bool(known)
+        later = later or bool(known) or (seq is not None and is_known(reader, book, workload))
         if by_then:
-            found.append(Facts(book, by_then, queries.mapping(reader, book)))
+            found.append(Facts(book, by_then, queries.mapping(reader, book, seq)))
     if found:
         return found
     if later:
-        raise NotFound(f"nothing was known of workload {workload!r} by then", hint="ask for a later --at")
+        raise NotFound(
+            f"nothing was known of workload {workload!r} by then",
+            hint="ask for a later --at, or a later --as-of",
+        )
     near = [name for book in books for name in near_names(reader, book, workload)]
     where = (
         f"cluster {cluster!r}" if cluster else f"any of the clusters {', '.join(books) or '(there are none)'}"
@@ -122,6 +137,14 @@ def restores(reader: Reader, known: Iterable[Known], book: str, workload: str) -
     return found
 
 
+def is_known(reader: Reader, book: str, workload: str) -> bool:
+    """Tell whether a book has any fact of a workload by now."""
+    row = driver(reader).execute(
+        "SELECT 1 FROM ledger.journal WHERE book = %s AND workload = %s LIMIT 1", (book, workload)
+    ).fetchone()  # fmt: skip
+    return row is not None
+
+
 def near_names(reader: Reader, book: str, workload: str) -> list[str]:
     """Return workloads that are named nearly so, of those that begin alike, in capitals or not."""
     wanted = workload.lower()
@@ -137,13 +160,13 @@ def near_names(reader: Reader, book: str, workload: str) -> list[str]:
     return [name for lowered in near for name in names if name.lower() == lowered][:_NEAR]
 
 
-def cost_of(reader: Reader, cluster: str, workload: str, to: dt.date) -> Cost:
-    """Return what is booked for a workload for days up to one, in the organisation's zone."""
-    posted = store.posted_of(reader, cluster, [workload])
+def cost_of(reader: Reader, cluster: str, workload: str, to: dt.date, *, seq: int | None = None) -> Cost:
+    """Return what is booked for a workload for days up to one, in the organisation's zone, as of a row of the book."""
+    posted = store.posted_of(reader, cluster, [workload], seq=seq)
     return add_up(((key, posted.amount) for _, key, posted in posted), to)
 
 
-def context(reader: Reader, cluster: str, at_s: int) -> Context | None:
+def context(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> Context | None:
     """Return allocations and reservations of the newest cycle up to an instant; None when there was none."""
     row = (
         driver(reader)
@@ -151,8 +174,9 @@ def context(reader: Reader, cluster: str, at_s: int) -> Context | None:
             "SELECT extract(epoch FROM effective_at)::bigint, body->>'cycle', (body->'record'->'allocations')::text,"
             " (body->'record'->'reservations')::text FROM ledger.journal"
             " WHERE book = %s AND workload IS NULL AND type = 'allocation.issued'"
-            " AND effective_at <= to_timestamp(%s) ORDER BY effective_at DESC, seq DESC LIMIT 1",
-            (cluster, at_s),
+            " AND effective_at <= to_timestamp(%s) AND (%s::bigint IS NULL OR seq <= %s)"
+            " ORDER BY effective_at DESC, seq DESC LIMIT 1",
+            (cluster, at_s, seq, seq),
         )
         .fetchone()
     )
@@ -164,61 +188,66 @@ def context(reader: Reader, cluster: str, at_s: int) -> Context | None:
     )
 
 
-def window_use(reader: Reader, cluster: str, account: str, start_s: int, end_s: int) -> list[Used]:
+def window_use(
+    reader: Reader, cluster: str, account: str, span: tuple[int, int], *, seq: int | None = None
+) -> list[Used]:
     """Return the allocated use of an account in a window, stretch by stretch, the oldest first."""
     rows = driver(reader).execute(
-        """
+        f"""
         SELECT greatest(extract(epoch FROM from_at)::bigint, %(start)s),
                least(coalesce(extract(epoch FROM coalesce(to_at, capped_at))::bigint, %(end)s), %(end)s),
                gpus_milli, gpu_model
-        FROM ledger.segments
-        WHERE book = %(book)s AND until_seq IS NULL AND account = %(account)s AND class = 'allocated'
+        FROM ledger.segments AS s
+        WHERE book = %(book)s AND {said("s", seq)} AND account = %(account)s AND class = 'allocated'
           AND from_at < to_timestamp(%(end)s)
           AND (coalesce(to_at, capped_at) IS NULL OR coalesce(to_at, capped_at) > to_timestamp(%(start)s))
         ORDER BY 1, 2
         """,
-        {"book": cluster, "account": account, "start": start_s, "end": end_s},
+        {"book": cluster, "account": account, "start": span[0], "end": span[1], "seq": seq},
     )
     return [Used(*row) for row in rows]
 
 
-def declared_limits(reader: Reader, cluster: str, at_s: int) -> Mapping[str, int]:
+def declared_limits(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> Mapping[str, int]:
     """Return workload -> the limit that it declared for its runs, of those that run or wait at an instant."""
     rows = driver(reader).execute(
-        """
+        f"""
         SELECT DISTINCT ON (workload) workload, (body->>'time_limit_s')::bigint FROM ledger.journal
         WHERE book = %(book)s AND type = 'workload.submitted' AND body->>'time_limit_s' IS NOT NULL
+          AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)
           AND workload IN (
-            SELECT workload FROM ledger.segments WHERE book = %(book)s AND until_seq IS NULL
+            SELECT workload FROM ledger.segments AS s WHERE book = %(book)s AND {said("s", seq)}
               AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
-            UNION SELECT workload FROM ledger.waits WHERE book = %(book)s AND until_seq IS NULL
+            UNION SELECT workload FROM ledger.waits AS w WHERE book = %(book)s AND {said("w", seq)}
               AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s)))
         ORDER BY workload, seq DESC
         """,
-        {"book": cluster, "at": at_s},
+        {"book": cluster, "at": at_s, "seq": seq},
     )
     return dict(rows.fetchall())
 
 
-def lapses(reader: Reader, cluster: str, after: dt.date) -> list[Lapse]:
+def lapses(
+    reader: Reader, cluster: str, after: dt.date, calendar: Calendar, *, seq: int | None = None
+) -> list[Lapse]:
     """Return the lots that are gone on a day after one, within their period or later; by day and account."""
-    rows = driver(reader).execute(
-        "SELECT account, period, name, expires_on, amount FROM ledger.lots"
-        " WHERE book = %s AND expires_on > %s AND amount > 0 ORDER BY expires_on, account, name",
-        (cluster, after),
-    )
-    return [
-        Lapse(account, period, name, on, weighted // WEIGHT_ONE)
-        for account, period, name, on, weighted in rows
+    found = [
+        Lapse(account, period, lot.name, lot.expires_on, lot.amount // WEIGHT_ONE)
+        for (account, period), own in settlement.standing(reader, cluster, calendar, seq).items()
+        for lot in own
+        if lot.expires_on is not None and lot.expires_on > after and lot.amount > 0
     ]
+    return sorted(found, key=lambda lapse: (lapse.on, lapse.account, lapse.name))
 
 
-def unstarted_holds(reader: Reader, cluster: str, at_s: int) -> list[tuple[str, str, int, int]]:
+def unstarted_holds(
+    reader: Reader, cluster: str, at_s: int, *, seq: int | None = None
+) -> list[tuple[str, str, int, int]]:
     """Return (workload, account, GPUs in milli, expiry) of what is set aside and not started, by expiry."""
     rows = driver(reader).execute(
-        "SELECT workload, account, gpus_milli, expires_at FROM ledger.holds"
-        " WHERE book = %s AND until_seq IS NULL AND run IS NULL AND expires_at > to_timestamp(%s)"
+        f"SELECT workload, account, gpus_milli, expires_at FROM ledger.holds AS h"
+        f" WHERE book = %(book)s AND {said('h', seq)} AND run IS NULL AND expires_at > to_timestamp(%(at)s)"
         " ORDER BY expires_at, workload",
-        (cluster, at_s),
+        {"book": cluster, "at": at_s, "seq": seq},
     )
     return [(workload, account, milli, seconds(expires)) for workload, account, milli, expires in rows]

@@ -117,7 +117,7 @@ def usage(
     """
     as_of = query.as_of or instant(now_s)
     end_s = min(query.to_s if query.to_s is not None else now_s, now_s, seconds(as_of))
-    calendar = queries.calendar(reader, default_calendar or Calendar())
+    calendar = queries.calendar(reader, default_calendar or Calendar(), query.as_of)
     pieces = _pieces(reader, query, end_s, calendar)
     used = _used(reader, query, end_s, calendar)
     if query.by is By.ACCOUNT:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.events.workload import PreemptionAnnounced
 from gpuledger.kernel.clock import instant, iso, seconds
 from gpuledger.ledger import cycles, store
+from gpuledger.ledger.as_of import Vector, seq_of
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.orders import STALE_AFTER_S, Leaving, Orders
 from gpuledger.policy.published import reservations_of
@@ -40,7 +42,13 @@ class Directives(NamedTuple):
 
 
 def directives(
-    reader: Reader, cluster: str, *, now_s: int, after: int | None = None, stale_after_s: int = STALE_AFTER_S
+    reader: Reader,
+    cluster: str,
+    *,
+    now_s: int,
+    after: int | None = None,
+    stale_after_s: int = STALE_AFTER_S,
+    vector: Vector | None = None,
 ) -> Directives | None:
     """Return what the newest cycle of a cluster orders; None when there was none, or none after a cursor.
 
@@ -52,12 +60,14 @@ def directives(
         now_s: The present; cycles of a later instant give no orders yet.
         after: The cursor of the orders that were taken last.
         stale_after_s: A cycle older than this orders nothing.
+        vector: Book -> the row up to which it is read; now unless given.
     """
-    found = cycles.latest(reader, cluster, at_s=now_s)
+    seq = seq_of(vector, cluster)
+    found = cycles.latest(reader, cluster, at_s=now_s, seq=seq)
     if found is None or found.seq == after:
         return None
     record = found.issued.record
-    config = read_config(reader, cluster, now_s)
+    config = read_config(reader, cluster, now_s, org_seq=seq_of(vector, ORG_BOOK))
     named = sorted(
         {decision["workload"] for decision in record.get("decisions", ())}
     )  # those to wait lie elsewhere
@@ -65,12 +75,12 @@ def directives(
         record=record,
         cycle_at_s=found.at_s,
         now_s=now_s,
-        running={run.id: run for run in read_running(reader, cluster, now_s, config, only=named)},
+        running={run.id: run for run in read_running(reader, cluster, now_s, config, only=named, seq=seq)},
         stale_after_s=stale_after_s,
     )
     leaving = read.leaving()
     going = [one for one in leaving if not one.spared]
-    leave_by = _leave_by(reader, cluster, found, going)
+    leave_by = _leave_by(reader, cluster, found, going, seq)
     return Directives(
         cursor=found.seq,
         cycle=read.cycle,
@@ -93,11 +103,11 @@ def _named(run: RunId) -> dict[str, str]:
 
 
 def _leave_by(
-    reader: Reader, cluster: str, cycle: cycles.Recorded, leaving: list[Leaving]
+    reader: Reader, cluster: str, cycle: cycles.Recorded, leaving: list[Leaving], seq: int | None
 ) -> dict[RunId, int]:
     """Return run -> when its GPUs are expected back: later cycles repeat the order, and do not put that off."""
     promised_s = _promised_s(cycle.issued.record)
-    announced_s = _announced_s(reader, cluster, [one.id for one in leaving if one.id not in promised_s])
+    announced_s = _announced_s(reader, cluster, [one.id for one in leaving if one.id not in promised_s], seq)
     soonest_s = cycle.at_s + int(
         cycle.issued.config.get("grace_s", 0)
     )  # nobody was told: a cycle before notices
@@ -113,10 +123,10 @@ def _promised_s(record: Mapping[str, Any]) -> dict[RunId, int]:
     return found
 
 
-def _announced_s(reader: Reader, cluster: str, runs: list[RunId]) -> dict[RunId, int]:
+def _announced_s(reader: Reader, cluster: str, runs: list[RunId], seq: int | None) -> dict[RunId, int]:
     """Return run -> by when it was told first to leave a host that is emptied, for nobody's sake."""
     found: dict[RunId, int] = {}
-    for workload, known in store.facts_of(reader, cluster, sorted({run.workload for run in runs})):
+    for workload, known in store.facts_of(reader, cluster, sorted({run.workload for run in runs}), seq=seq):
         told = known.data
         if isinstance(told, PreemptionAnnounced) and told.asker is None and not told.foreseen:
             run, at_s = RunId(workload, told.run), seconds(told.leaves_at)

@@ -3,17 +3,20 @@
 The answer for hard accounts is the one that an admission gives: the same arithmetic, asked without taking anything.
 """
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
+from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.rates import UNWEIGHTED
@@ -82,26 +85,33 @@ class Work(NamedTuple):
     runtime_s: int | None = None
 
 
-def funding(reader: Reader, cluster: str, work: Work, now_s: int, calendar: Calendar) -> Funding:
-    """Say what of some work its account can pay for, with what is set aside already taken off.
+class Seen(NamedTuple):
+    """What is read, and as of when.
 
     Args:
         reader: A snapshot.
         cluster: The cluster.
-        work: The work.
         now_s: The present.
         calendar: The organisation's days.
+        as_of: Recorded time: what the books said then; now unless given.
     """
-    hard = queries.hard_accounts(reader, instant(now_s)) & set(lineage(work.account))
+
+    reader: Reader
+    cluster: str
+    now_s: int
+    calendar: Calendar
+    as_of: dt.datetime | None = None
+
+
+def funding(seen: Seen, work: Work) -> Funding:
+    """Say what of some work its account can pay for, with what is set aside already taken off."""
+    org_seq = seq_of(vector_of(seen.reader, seen.as_of), ORG_BOOK)
+    hard = queries.hard_accounts(seen.reader, instant(seen.now_s), org_seq) & set(lineage(work.account))
 
     def cover(for_s: int) -> Cover:
         span = (work.starts_s, work.starts_s + for_s)
         need = Need(work.account, work.gpus_milli, work.gpu_model, span)
-        return (
-            _of_hard(reader, cluster, need, now_s, calendar)
-            if hard
-            else _of_soft(reader, cluster, need, now_s, calendar)
-        )
+        return _of_hard(seen, need) if hard else _of_soft(seen, need)
 
     return Funding(
         is_hard=bool(hard),
@@ -110,21 +120,22 @@ def funding(reader: Reader, cluster: str, work: Work, now_s: int, calendar: Cale
     )
 
 
-def _of_hard(reader: Reader, cluster: str, need: Need, now_s: int, calendar: Calendar) -> Cover:
-    amount = sum(part for _, part in _parts(reader, cluster, need, calendar))
-    lacking = Purse(reader, cluster, now_s, calendar).shortfall(need)
+def _of_hard(seen: Seen, need: Need) -> Cover:
+    amount = sum(part for _, part in _parts(seen, need))
+    purse = Purse(seen.reader, seen.cluster, seen.now_s, seen.calendar, as_of=seen.as_of)
+    lacking = purse.shortfall(need)
     fits = f"{gpu_hours(amount)} GPU-hours fit into what {need.account} and the limits above it have left"
     return Cover(gpu_ms=amount, fits=lacking is None, reason=f"{lacking or fits}.")
 
 
-def _of_soft(reader: Reader, cluster: str, need: Need, now_s: int, calendar: Calendar) -> Cover:
+def _of_soft(seen: Seen, need: Need) -> Cover:
     """Say what is left, and how far it would be overdrawn: a soft account's work goes on either way."""
     amount, short = 0, []
-    for period, part in _parts(reader, cluster, need, calendar):
+    for period, part in _parts(seen, need):
         amount += part
-        query = BalanceQuery(cluster=cluster, period=period)
+        query = BalanceQuery(cluster=seen.cluster, period=period, as_of=seen.as_of)
         try:
-            found = balance(reader, need.account, query, now_s, calendar)
+            found = balance(seen.reader, need.account, query, seen.now_s, seen.calendar)
         except NotFound:
             short.append(f"{need.account} was granted nothing for {period}")
             continue
@@ -144,11 +155,11 @@ def _of_soft(reader: Reader, cluster: str, need: Need, now_s: int, calendar: Cal
     return Cover(gpu_ms=amount, fits=False, reason=reason)
 
 
-def _parts(reader: Reader, cluster: str, need: Need, calendar: Calendar) -> Iterator[tuple[str, int]]:
+def _parts(seen: Seen, need: Need) -> Iterator[tuple[str, int]]:
     """Yield each period that a need touches, with what it takes there in gpu_ms, weighted and rounded up."""
-    card = queries.rate_cards(reader).get(cluster, UNWEIGHTED)
+    card = queries.rate_cards(seen.reader, seen.as_of).get(seen.cluster, UNWEIGHTED)
     start_s, end_s = need.span
-    for period in calendar.periods_between(start_s, end_s):
-        first_s, last_s = calendar.period_bounds_s(period)
+    for period in seen.calendar.periods_between(start_s, end_s):
+        first_s, last_s = seen.calendar.period_bounds_s(period)
         weighted = card.weighted(need.gpu_model, need.gpus_milli, max(first_s, start_s), min(last_s, end_s))
         yield period, -(-weighted // WEIGHT_ONE)

@@ -1,16 +1,19 @@
 """A quote from the ledger: when work would start that nobody submitted yet, and whether it can be paid for."""
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import queries
 from gpuledger.ledger import story as rows
+from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.configured import read_config
-from gpuledger.policy.funding import Funding, Work, funding
+from gpuledger.policy.funding import Funding, Seen, Work, funding
 from gpuledger.policy.quotes import Certainty, Quote, Request, quote
 from gpuledger.policy.reading import model_of, read_cadence, read_state
 from gpuledger.policy.words import duration, gpus, hours, moment
@@ -95,6 +98,7 @@ def ask_quote(
     at_s: int,
     calendar: Calendar,
     runtime_s: int | None = None,
+    as_of: dt.datetime | None = None,
 ) -> Quoted:
     """Return when work would start that is submitted now, and whether its account can pay for it.
 
@@ -105,6 +109,7 @@ def ask_quote(
         at_s: The present.
         calendar: The organisation's days.
         runtime_s: How long it would run in all, if known.
+        as_of: Recorded time: what the books said then; now unless given.
 
     Raises:
         NotFound: When the cluster or the account does not exist.
@@ -112,11 +117,13 @@ def ask_quote(
     """
     queries.require_cluster(reader, cluster)
     queries.require_account(reader, request.account)
-    config = read_config(reader, cluster, at_s)
-    state = read_state(reader, cluster, at_s, config)
+    vector = vector_of(reader, as_of)
+    config = read_config(reader, cluster, at_s, org_seq=seq_of(vector, ORG_BOOK))
+    state = read_state(reader, cluster, at_s, config, vector=vector)
     request = replace(request, gpu_model=model_of(state.hosts)(request.gpu_model))
-    cadence = read_cadence(reader, cluster, at_s)
-    limits_s = rows.declared_limits(reader, cluster, at_s)
+    seq = seq_of(vector, cluster)
+    cadence = read_cadence(reader, cluster, at_s, seq=seq)
+    limits_s = rows.declared_limits(reader, cluster, at_s, seq=seq)
     found = quote(state, config, request, cadence=cadence, limits_s=limits_s)
     protected_s = min(request.minimum_runtime_s, config.protection_cap_s)
     starts_s = at_s if found.starts_by_s is None else found.starts_by_s
@@ -128,7 +135,7 @@ def ask_quote(
         runtime_s=runtime_s,
         quote=found,
         cadence=cadence,
-        funding=funding(reader, cluster, work, at_s, calendar),
+        funding=funding(Seen(reader, cluster, at_s, calendar, as_of), work),
     )
 
 

@@ -82,7 +82,13 @@ def read_state(
 
 
 def read_running(
-    reader: Reader, cluster: str, at_s: int, config: PolicyConfig, *, only: Sequence[str]
+    reader: Reader,
+    cluster: str,
+    at_s: int,
+    config: PolicyConfig,
+    *,
+    only: Sequence[str],
+    seq: int | None = None,
 ) -> tuple[RunningRun, ...]:
     """Return the runs of some workloads that occupy GPUs at an instant.
 
@@ -92,17 +98,18 @@ def read_running(
         at_s: The instant.
         config: The protection cap of runs that nobody admitted.
         only: The workloads.
+        seq: The row of the book up to which it is read; now unless given.
     """
     if not only:
         return ()
-    sizes = {host.host: host.gpus * GPU_MILLI for host in state.hosts(reader, cluster, at_s)}
-    found = state.running(reader, cluster, at_s, only=only)
+    sizes = {host.host: host.gpus * GPU_MILLI for host in state.hosts(reader, cluster, at_s, seq=seq)}
+    found = state.running(reader, cluster, at_s, only=only, seq=seq)
     return tuple(_running(run, config, sizes) for run in found)
 
 
-def read_cadence(reader: Reader, cluster: str, at_s: int) -> Cadence:
-    """Return which cycle is in force at an instant, and how often they come."""
-    newest = cycles.named(reader, cluster, at_s)
+def read_cadence(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> Cadence:
+    """Return which cycle is in force at an instant, and how often they come; as of a row of the book."""
+    newest = cycles.named(reader, cluster, at_s, seq=seq)
     return NO_CYCLE if newest is None else Cadence(newest.at_s, newest.every_s)
 
 

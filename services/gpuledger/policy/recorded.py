@@ -21,7 +21,9 @@ class Recorded(NamedTuple):
     decision: dict[str, Any]
 
 
-def decision_of(reader: Reader, cluster: str, workload: str, at_s: int | None = None) -> Recorded | None:
+def decision_of(
+    reader: Reader, cluster: str, workload: str, at_s: int | None = None, *, seq: int | None = None
+) -> Recorded | None:
     """Return what the newest cycle decided for a workload; None when it decided nothing for it, or there was none.
 
     Of several decisions - a preemption for each run that leaves - the first is returned. Decisions that are kept no
@@ -32,11 +34,12 @@ def decision_of(reader: Reader, cluster: str, workload: str, at_s: int | None = 
         cluster: The cluster.
         workload: The workload.
         at_s: Look only at cycles that decided for this instant or an earlier one.
+        seq: Look only at rows of the book up to this one.
 
     Raises:
         Refused: When the state of a cycle cannot be read any more.
     """
-    named = cycles.named(reader, cluster, at_s)
+    named = cycles.named(reader, cluster, at_s, seq=seq)
     if named is None:
         return None
     found = cycle_decisions.of_workload(reader, cluster, named.seq, workload)

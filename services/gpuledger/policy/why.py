@@ -4,16 +4,19 @@ The story and the recorded decision are a few indexed reads, whatever the length
 otherwise is found by running cycles on changed states, so that it is asked for apart.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gpuledger.database.engine import Reader
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import cycles, queries
 from gpuledger.ledger import story as rows
+from gpuledger.ledger.as_of import Vector, seq_of, vector_of
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle, counterfactuals
@@ -127,6 +130,7 @@ def why(
     *,
     cluster: str | None,
     at_s: int,
+    as_of: dt.datetime | None = None,
     default: Calendar | None = None,
     what_if: bool = False,
 ) -> Why:
@@ -137,6 +141,7 @@ def why(
         workload: The workload.
         cluster: Where; may be left out where one cluster alone knows it.
         at_s: The instant: facts and cycles of later ones do not count.
+        as_of: Recorded time: what the books said then; now unless given.
         default: The calendar before the organisation has set one.
         what_if: Whether to look for what would let it start, by running cycles on changed states.
 
@@ -144,40 +149,40 @@ def why(
         NotFound: When nobody knows it; near names are named.
         Refused: When several clusters know it and none was named.
     """
-    found = rows.facts_of(reader, workload, cluster, at_s)
+    vector = vector_of(reader, as_of)
+    found = rows.facts_of(reader, workload, cluster, at_s, vector=vector)
     if len(found) > 1:
         names = ", ".join(facts.cluster for facts in found)
         raise Refused(f"workload {workload!r} is known on {names}", hint="name one: --cluster")
     facts = found[0]
-    book = facts.cluster
-    calendar = queries.calendar(reader, default or Calendar())
-    config = read_config(reader, book, at_s)
+    book, seq = facts.cluster, seq_of(vector, facts.cluster)
+    calendar = queries.calendar(reader, default or Calendar(), as_of)
+    config = read_config(reader, book, at_s, org_seq=seq_of(vector, ORG_BOOK))
     told = Told(
         facts.known,
         facts.rules,
-        rows.cost_of(reader, book, workload, calendar.day_of(at_s)),
-        _preempted_for(reader, book, workload, preempted_runs(facts.known)),
+        rows.cost_of(reader, book, workload, calendar.day_of(at_s), seq=seq),
+        _preempted_for(reader, book, workload, preempted_runs(facts.known), seq),
         rows.restores(reader, facts.known, book, workload),
     )
     story = tell(book, workload, at_s, told, config)
     if story.state is State.OVER:
         return Why(story=story)
-    decided = _decided(reader, story, config)
+    decided = _decided(reader, story, config, seq)
     waits = story.state in (State.WAITS, State.NOT_ELIGIBLE)
-    return Why(
-        story=story, decided=decided, ahead=_ahead(reader, story, config) if waits and what_if else None
-    )
+    ahead = _ahead(reader, story, config, vector) if waits and what_if else None
+    return Why(story=story, decided=decided, ahead=ahead)
 
 
 def _preempted_for(
-    reader: Reader, cluster: str, workload: str, stops: Iterable[tuple[str, int]]
+    reader: Reader, cluster: str, workload: str, stops: Iterable[tuple[str, int]], seq: int | None
 ) -> Mapping[str, str]:
     """Return run -> why a recorded cycle told it to leave."""
     reasons = {}
     for run, at_s in stops:
         # The cycle that comes at the very instant knows that the run is gone already.
         for by_s in (at_s, at_s - 1):
-            found = cycles.latest(reader, cluster, at_s=by_s)
+            found = cycles.latest(reader, cluster, at_s=by_s, seq=seq)
             # Orders stay in the record; only decisions to wait are kept for a while.
             orders = [] if found is None else found.issued.record["decisions"]
             because = [
@@ -193,18 +198,18 @@ def _preempted_for(
     return reasons
 
 
-def _decided(reader: Reader, story: Story, config: PolicyConfig) -> Decided | None:
+def _decided(reader: Reader, story: Story, config: PolicyConfig, seq: int | None) -> Decided | None:
     try:
-        recorded = decision_of(reader, story.cluster, story.workload, story.at_s)
+        recorded = decision_of(reader, story.cluster, story.workload, story.at_s, seq=seq)
     except Refused as error:  # decided long ago, under a state that cannot be read any more: the story stands
         return Decided(cycle="", at_s=story.at_s, action="unknown", reason=f"{error.message}.", numbers={})
     if recorded is None:
         return None
     decision = recorded.decision
-    context = rows.context(reader, story.cluster, story.at_s)
+    context = rows.context(reader, story.cluster, story.at_s, seq=seq)
     allocations = context.allocations if context else []
     reservations = context.reservations if context else []
-    cadence = read_cadence(reader, story.cluster, story.at_s)
+    cadence = read_cadence(reader, story.cluster, story.at_s, seq=seq)
     date = date_of(story.workload, reservations, cadence, story.at_s, config)
     return Decided(
         cycle=recorded.cycle,
@@ -220,19 +225,27 @@ def _decided(reader: Reader, story: Story, config: PolicyConfig) -> Decided | No
     )
 
 
-def _ahead(reader: Reader, story: Story, config: PolicyConfig) -> Ahead | None:
-    state = read_state(reader, story.cluster, story.at_s, config)
+def _ahead(reader: Reader, story: Story, config: PolicyConfig, vector: Vector | None) -> Ahead | None:
+    state = read_state(reader, story.cluster, story.at_s, config, vector=vector)
     if all(work.workload != story.workload for work in state.pending):
         return None
-    limits = rows.declared_limits(reader, story.cluster, story.at_s)
+    limits = rows.declared_limits(reader, story.cluster, story.at_s, seq=seq_of(vector, story.cluster))
     found = counterfactuals(state, config, story.workload)
     coming = forecast(state, config, story.workload, limits_s=limits)
-    changes = tuple(_dated(reader, state, config, story.workload, one) for one in found)
+
+    def used_by(account: str) -> list[Stretch]:
+        return list(_used(reader, state, config, account, vector))
+
+    changes = tuple(_dated(used_by, state, config, story.workload, one) for one in found)
     return Ahead(changes=changes, starts_at_s=coming.starts_at_s, seen_until_s=coming.seen_until_s)
 
 
 def _dated(
-    reader: Reader, state: ClusterState, config: PolicyConfig, workload: str, found: Counterfactual
+    used_by: Callable[[str], list[Stretch]],
+    state: ClusterState,
+    config: PolicyConfig,
+    workload: str,
+    found: Counterfactual,
 ) -> Change:
     """Say when an obstacle may be expected to go away."""
     if found.obstacle is Obstacle.ELIGIBILITY:
@@ -244,7 +257,7 @@ def _dated(
         last_s = max(run.safe_until_s(config.quantum_s) for run in state.running if run.id in gone)
         return Change(found=found, expected_s=max(last_s, state.at_s), certainty=Certainty.ESTIMATE)
     if found.obstacle is Obstacle.USE and found.account is not None and config.mode == "window":
-        used = list(_used(reader, state, config, found.account))
+        used = used_by(found.account)
         expected_s = forgotten_by_s(used, config.window_s, found.gpu_ms * WEIGHT_ONE)
         return Change(
             found=found,
@@ -255,12 +268,15 @@ def _dated(
     return Change(found=found)
 
 
-def _used(reader: Reader, state: ClusterState, config: PolicyConfig, account: str) -> Iterator[Stretch]:
+def _used(
+    reader: Reader, state: ClusterState, config: PolicyConfig, account: str, vector: Vector | None
+) -> Iterator[Stretch]:
     """Yield what an account used in the window as the policy counts it, each GPU times its weight in per mille."""
     clusters = queries.clusters(reader) if config.scope == "clusters" else [state.cluster]
-    rates = queries.rate_card(reader) if config.unit == "weighted" else UNWEIGHTED
+    rates = queries.rate_card(reader, seq_of(vector, ORG_BOOK)) if config.unit == "weighted" else UNWEIGHTED
     for cluster in clusters:
-        found = rows.window_use(reader, cluster, account, state.at_s - config.window_s, state.at_s)
+        span = (state.at_s - config.window_s, state.at_s)
+        found = rows.window_use(reader, cluster, account, span, seq=seq_of(vector, cluster))
         for from_s, to_s, gpus_milli, model in found:
             for begin_s, end_s, weight in rates.pieces(model, from_s, to_s):
                 yield Stretch(begin_s, end_s, gpus_milli * weight)

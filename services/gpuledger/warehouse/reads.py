@@ -199,7 +199,7 @@ def layers(reader: Reader, query: LayersQuery, calendar: Calendar) -> list[Layer
     Raises:
         Refused: When the warehouse has been rolled up after ``query.as_of``: it keeps no earlier state.
     """
-    _require_state_of(reader, query)
+    require_state_of(reader, query.cluster, query.as_of)
     table = layer_metrics_day if query.by is LayersBy.DAY else layer_metrics_hour
     key = _key(query.by, table)
     known = table.c.installed_gpu_ms.is_not(None)
@@ -220,14 +220,17 @@ def layers(reader: Reader, query: LayersQuery, calendar: Calendar) -> list[Layer
     return [_row(found, owed.get(found["key"])) for found in reader.execute(statement).mappings()]
 
 
-def _require_state_of(reader: Reader, query: LayersQuery) -> None:
-    if query.as_of is None:
-        return
-    newest = sa.select(sa.func.max(watermark.c.as_of_at))
-    if query.cluster is not None:
-        newest = newest.where(watermark.c.cluster == query.cluster)
-    rolled_up_at = reader.execute(newest).scalar_one_or_none()
-    if rolled_up_at is not None and rolled_up_at > query.as_of:
+def rolled_up_since(reader: Reader, cluster: str | None, at: dt.datetime) -> dt.datetime | None:
+    """Return when a cluster, or any, was rolled up last, if that was after an instant; else None."""
+    newest = sa.select(sa.func.max(watermark.c.as_of_at)).where(watermark.c.as_of_at > at)
+    if cluster is not None:
+        newest = newest.where(watermark.c.cluster == cluster)
+    return reader.execute(newest).scalar_one_or_none()
+
+
+def require_state_of(reader: Reader, cluster: str | None, at: dt.datetime | None) -> None:
+    """Refuse a recorded time before the newest roll-up: the warehouse keeps no earlier state. Now is always well."""
+    if at is not None and (rolled_up_at := rolled_up_since(reader, cluster, at)) is not None:
         raise Refused(
             f"the warehouse was rolled up at {rolled_up_at.astimezone(dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
             " and keeps no earlier state",

@@ -52,9 +52,9 @@ def test_cost_is_the_net_of_the_postings(ledger: Ledger) -> None:
 def test_use_of_the_window_is_dated_and_clipped(ledger: Ledger) -> None:
     ledger.append(*run_of(0, 2 * HOUR), told(3 * HOUR, started("w2", account="org/vision", gpus_milli=1000)))
     with reading(ledger.engine) as reader:
-        found = story.window_use(reader, CLUSTER, "org/vision", HOUR, 5 * HOUR)
+        found = story.window_use(reader, CLUSTER, "org/vision", (HOUR, 5 * HOUR))
         assert found == [(HOUR, 2 * HOUR, 8000, None), (3 * HOUR, 5 * HOUR, 1000, None)]
-        assert story.window_use(reader, CLUSTER, "org", HOUR, 5 * HOUR) == []
+        assert story.window_use(reader, CLUSTER, "org", (HOUR, 5 * HOUR)) == []
 
 
 def test_limits_are_those_of_what_runs_or_waits(ledger: Ledger) -> None:
@@ -70,6 +70,6 @@ def test_limits_are_those_of_what_runs_or_waits(ledger: Ledger) -> None:
 def test_nothing_lapses_and_no_cycle_is_known_where_there_is_none(ledger: Ledger) -> None:
     ledger.append(told(at("2026-11-01T00:00:00Z"), granted("org/vision", "2026-11", GPU_HOUR)))
     with reading(ledger.engine) as reader:
-        assert story.lapses(reader, CLUSTER, dt.date(2026, 11, 1)) == []
+        assert story.lapses(reader, CLUSTER, dt.date(2026, 11, 1), ledger.calendar) == []
         assert story.unstarted_holds(reader, CLUSTER, 0) == []
         assert story.context(reader, CLUSTER, 2**31) is None

@@ -8,7 +8,7 @@ from tests.integration.ledger.test_admission import hard, order
 
 from gpuledger.database.engine import reading
 from gpuledger.events.budget import AccountCreated
-from gpuledger.policy.funding import Funding, Work, funding
+from gpuledger.policy.funding import Funding, Seen, Work, funding
 
 NOW_S = at("2026-11-15T12:00:00Z")
 EDGE_S = at("2026-12-01T00:00:00Z")
@@ -29,7 +29,7 @@ def ask(book: Ledger, hours: int, *, runtime_h: int | None = None, starts_s: int
     runtime_s = None if runtime_h is None else runtime_h * HOUR
     work = Work("org/vision", 1000, None, starts_s, hours * HOUR, runtime_s)
     with reading(book.engine) as reader:
-        return funding(reader, CLUSTER, work, NOW_S, book.calendar)
+        return funding(Seen(reader, CLUSTER, NOW_S, book.calendar), work)
 
 
 def test_a_hard_account_is_told_whether_the_hold_fits_and_whether_it_can_finish(vision: Ledger) -> None:

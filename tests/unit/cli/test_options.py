@@ -54,6 +54,12 @@ def test_a_recorded_time_needs_its_zone(text: str) -> None:
         recorded(text)
 
 
+def test_a_recorded_time_that_is_still_to_come_is_refused() -> None:
+    with pytest.raises(Refused, match=r"^--until: '2199-01-01T00:00:00Z' is still to come") as refused:
+        recorded("2199-01-01T00:00:00Z", "--until")
+    assert "now" in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("from_", "to", "expected"),
     [

@@ -11,6 +11,7 @@ from gpuledger.database.engine import reading
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
+from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.ledger.cycles import latest_cycle
 from gpuledger.policy.directives import directives
 from gpuledger.policy.orders import STALE_AFTER_S
@@ -34,16 +35,20 @@ def router(context: Context) -> APIRouter:
         summary="The newest policy cycle of a cluster",
         response_model=Cycle,
     )
-    def get_current_allocations(cluster: parameters.RequiredCluster) -> dict[str, Any]:
+    def get_current_allocations(
+        cluster: parameters.RequiredCluster, as_of: parameters.AsOf = None
+    ) -> dict[str, Any]:
         """Return what was issued, and each decision with its reason; those to wait only while few wait."""
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
-            found = latest_cycle(reader, cluster, at_s=context.now_s(), waiting_max=WAITING_MAX)
+            believed = context.believed(reader, as_of)
+            at_s, seq = context.now_or(believed), seq_of(vector_of(reader, believed), cluster)
+            found = latest_cycle(reader, cluster, at_s=at_s, seq=seq, waiting_max=WAITING_MAX)
         if found is None:
             raise NotFound(
                 f"the policy has not run for cluster {cluster!r}", hint=f"gpuledger cycle --cluster {cluster}"
             )
-        return {**found, "as_of": context.as_of()}
+        return {**found, "as_of": context.as_of(believed)}
 
     @routes.get(
         "/directives/current",
@@ -52,20 +57,25 @@ def router(context: Context) -> APIRouter:
         response_model=Directives,
     )
     def get_current_directives(
-        cluster: parameters.RequiredCluster, after: After = None, stale_after_s: StaleAfter = STALE_AFTER_S
+        cluster: parameters.RequiredCluster,
+        after: After = None,
+        stale_after_s: StaleAfter = STALE_AFTER_S,
+        as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
         """Return what to start where and what has to leave; with the cursor of the last answer, only what is newer."""
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
+            believed = context.believed(reader, as_of)
             found = directives(
-                reader, cluster, now_s=context.now_s(), after=after, stale_after_s=stale_after_s
-            )
+                reader, cluster, now_s=context.now_or(believed), after=after, stale_after_s=stale_after_s,
+                vector=vector_of(reader, believed),
+            )  # fmt: skip
         if found is None:
             none: dict[str, Any] = {"cycle": None, "decided_at": None, "stale": None}
             orders: dict[str, Any] = {"starts": [], "preemptions": [], "protected": []}
-            return {"cluster": cluster, "cursor": after, **none, **orders, "as_of": context.as_of()}
+            return {"cluster": cluster, "cursor": after, **none, **orders, "as_of": context.as_of(believed)}
         told = found._asdict()
         decided_at = iso(instant(told.pop("at_s")))
-        return {"cluster": cluster, **told, "decided_at": decided_at, "as_of": context.as_of()}
+        return {"cluster": cluster, **told, "decided_at": decided_at, "as_of": context.as_of(believed)}
 
     return routes

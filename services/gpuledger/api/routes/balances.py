@@ -8,7 +8,6 @@ from gpuledger.api import parameters
 from gpuledger.api.answers import Balances, OneBalance
 from gpuledger.api.context import Context
 from gpuledger.database.engine import Reader, reading
-from gpuledger.kernel.clock import iso
 from gpuledger.ledger import balances as balance_reads
 from gpuledger.ledger import queries
 from gpuledger.ledger.balances import BalanceQuery
@@ -32,9 +31,8 @@ def router(context: Context) -> APIRouter:
         reader: Reader, cluster: str | None, period: str | None, as_of: str | None
     ) -> tuple[BalanceQuery, str]:
         """Return what is asked of the ledger, and the instant that the answer speaks of."""
-        believed = parameters.instant_of("as_of", as_of, queries.calendar(reader, context.default_calendar))
-        query = BalanceQuery(cluster, period, as_of=believed)
-        return query, context.as_of() if believed is None else iso(believed)
+        believed = context.believed(reader, as_of)
+        return BalanceQuery(cluster, period, as_of=believed), context.as_of(believed)
 
     @routes.get(
         "/balances",

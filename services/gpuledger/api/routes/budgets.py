@@ -9,10 +9,12 @@ from gpuledger.api.answers import BudgetVersusActual
 from gpuledger.api.context import Context, hours_of
 from gpuledger.api.routes.layers import READING
 from gpuledger.database.engine import reading
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.accounts import own_path
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
+from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.warehouse import reads
 
 ROLL_UP = "gpuledger rollup"
@@ -33,12 +35,19 @@ def router(context: Context) -> APIRouter:
         response_model=BudgetVersusActual,
     )
     def get_budget_versus_actual(
-        cluster: parameters.Cluster = None, period: parameters.Period = None
+        cluster: parameters.Cluster = None,
+        period: parameters.Period = None,
+        as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
-        """Return the leaf accounts of a period, the newest one unless given."""
+        """Return the leaf accounts of a period, the newest one unless given.
+
+        The warehouse keeps its newest roll-up: an `as_of` before that is refused.
+        """
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
-            calendar = queries.calendar(reader, context.default_calendar)
+            believed = context.believed(reader, as_of)
+            reads.require_state_of(reader, cluster, believed)
+            calendar = queries.calendar(reader, context.default_calendar, believed)
             seen = reads.as_of(reader, cluster)
             every = reads.periods(reader)
             known = sorted({p for name, keys in every.items() if cluster in (None, name) for p in keys})
@@ -49,7 +58,7 @@ def router(context: Context) -> APIRouter:
                     hint=f"periods there are: {known[0]} to {known[-1]}; {ROLL_UP} makes newer ones",
                 )
             rows = reads.budget_rows(reader, cluster, chosen) if chosen else []
-            inner = queries.inner_accounts(reader)
+            inner = queries.inner_accounts(reader, seq_of(vector_of(reader, believed), ORG_BOOK))
         for row in rows:  # what an inner account owns itself is a leaf of its own
             row["account"] = own_path(row["account"]) if row["account"] in inner else row["account"]
         bounds = calendar.period_bounds_s(chosen) if chosen else None

@@ -34,16 +34,21 @@ def router(context: Context) -> APIRouter:
         cluster: parameters.Cluster = None,
         from_: parameters.From = None,
         to: parameters.To = None,
+        as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
-        """Return the four layers of a window; every ratio is one of sums, null where data is missing."""
+        """Return the four layers of a window; every ratio is one of sums, null where data is missing.
+
+        The warehouse keeps its newest roll-up: an `as_of` before that is refused.
+        """
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
-            calendar = queries.calendar(reader, context.default_calendar)
+            believed = context.believed(reader, as_of)
+            calendar = queries.calendar(reader, context.default_calendar, believed)
             seen = reads.as_of(reader, cluster)
             from_s, to_s = parameters.window_of(from_, to, calendar)
             rows = [
                 row.as_json()
-                for row in reads.layers(reader, LayersQuery(by, cluster, from_s, to_s), calendar)
+                for row in reads.layers(reader, LayersQuery(by, cluster, from_s, to_s, believed), calendar)
             ]
         return {
             "rows": [{**row, "gpu_hours": hours_of(row)} for row in rows],

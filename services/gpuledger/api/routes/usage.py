@@ -34,9 +34,9 @@ def router(context: Context) -> APIRouter:
         """Return physical GPU-time of both classes, up to the earliest of `to`, `as_of` and now."""
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
-            calendar = queries.calendar(reader, context.default_calendar)
+            believed = context.believed(reader, as_of)
+            calendar = queries.calendar(reader, context.default_calendar, believed)
             from_s, to_s = parameters.window_of(from_, to, calendar)
-            believed = parameters.instant_of("as_of", as_of, calendar)
             query = UsageQuery(by=by, cluster=cluster, from_s=from_s, to_s=to_s, as_of=believed)
             return usage(reader, query, context.now_s(), context.default_calendar).as_json()
 
