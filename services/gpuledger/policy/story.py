@@ -19,6 +19,7 @@ from gpuledger.ledger.facts import STOPS, Known, winner
 from gpuledger.ledger.holds import admitted
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules, Understood
 from gpuledger.ledger.segments import History, Segment, derive
+from gpuledger.ledger.superseded import Superseded, superseded
 from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.words import duration, gpus, moment
 
@@ -78,6 +79,7 @@ class Story:
         happenings: What happened, in order.
         cost: What is booked for it.
         open_gpu_ms: What its open run used since what is booked, physical; 0 without one.
+        superseded: Facts that do not count, as others contradict them that are ranked higher.
     """
 
     cluster: str
@@ -91,6 +93,7 @@ class Story:
     happenings: tuple[Happening, ...]
     cost: Cost
     open_gpu_ms: int = 0
+    superseded: tuple[Superseded, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the story under its published keys."""
@@ -109,6 +112,7 @@ class Story:
             "gpus_milli": self.gpus_milli,
             "minimum_runtime_s": self.minimum_runtime_s,
             "events": [happening.as_json() for happening in self.happenings],
+            "superseded": [one.as_json() for one in self.superseded],
             "cost": {f"{name}_gpu_ms": amount for name, amount in cost.items()}
             | {f"{name}_gpu_hours": str(gpu_hours(amount)) for name, amount in cost.items()},
         }
@@ -171,6 +175,7 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         happenings=tuple(sorted(found, key=lambda one: (one.at_s, one.what == _AGAIN))),
         cost=told.cost,
         open_gpu_ms=0 if open_segment is None else _not_booked(history, told.cost, at_s),
+        superseded=superseded(told.known),
     )
 
 

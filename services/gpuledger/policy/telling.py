@@ -21,7 +21,8 @@ def lines_of(answer: Why, *, what_if: bool = False) -> list[str]:
         answer: The answer.
         what_if: Whether it was asked what would let the workload start.
     """
-    found = [*_head(answer.story), "", *_happenings(answer.story), "", _cost(answer.story)]
+    found = [*_head(answer.story), "", *_happenings(answer.story), *_superseded(answer.story)]
+    found += ["", _cost(answer.story)]
     if answer.decided is not None:
         found += ["", *_decision(answer.decided)]
     elif answer.story.state is State.WAITS:
@@ -54,6 +55,15 @@ def _happenings(story: Story) -> Iterator[str]:
         run = f"[{happening.run}] " if happening.run else ""
         estimated = " (estimated: the last evidence of life)" if happening.is_estimated else ""
         yield f"{moment(happening.at_s)}  {run}{happening.text}{estimated}"
+
+
+def _superseded(story: Story) -> Iterator[str]:
+    """Tell what was said too and does not count, and why: the loser of two facts is kept and shown."""
+    if story.superseded:
+        yield ""
+        yield "Told otherwise, too:"
+    for one in story.superseded:
+        yield f"  {f'[{one.run}] ' if one.run else ''}{one.line()}"
 
 
 def _cost(story: Story) -> str:

@@ -16,6 +16,7 @@ from tests.integration.policy.stories import (
 
 from gpuledger.database.engine import reading
 from gpuledger.events import workload
+from gpuledger.events.envelope import Event, make
 from gpuledger.kernel.errors import NotFound
 from gpuledger.policy.counterfactual import Obstacle
 from gpuledger.policy.quotes import Certainty
@@ -71,6 +72,25 @@ def test_a_preempted_run_is_told_for_whom(world: World) -> None:
     # It was told once that it has to leave, however often the order was repeated.
     assert [(one.what, one.at_s) for one in announced] == [("preemption announced", NOON + HOUR)]
     assert answer.decided is not None
+
+
+def test_an_end_that_the_reconciliation_contradicts_is_kept_and_shown(world: World) -> None:
+    def ended(at_s: int, source: str) -> Event:
+        data = workload.Ended(cluster="c", workload="w-a", run="1", reason="completed")
+        return make(id=f"end/{at_s}", source=source, at_s=at_s, data=data)[0]
+
+    world.take(ended(NOON - 600, "reconcile/slurm"))
+    world.take(ended(NOON - 60, "slurm/c"))
+    answer = world.why("w-a")
+    (one,) = answer.story.superseded
+    assert (one.fact.at_s, one.by.at_s, one.fact.source) == (NOON - 60, NOON - 600, "slurm/c")
+    assert answer.as_json()["superseded"] == [one.as_json()]
+    (line,) = [line for line in lines_of(answer) if "does not count" in line]
+    assert line.startswith(
+        "  [1] ended at 2027-01-15T11:59:00Z, says slurm/c; does not count: ended at 2027-01-15T11:50"
+    )
+    assert "a reconciliation is believed before any other source" in line
+    assert [one.at_s for one in answer.story.happenings if one.what == "ended"] == [NOON - 600]
 
 
 def test_the_story_of_an_earlier_instant_knows_nothing_later(world: World) -> None:

@@ -15,6 +15,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger.charges import PHYSICAL, WEIGHTED, Booking, Key, Posted, desired, difference
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.segments import History, Unfolding, derive
+from gpuledger.ledger.superseded import superseded
 
 many = settings(max_examples=3 * settings().max_examples, deadline=None)
 INTERVALS = {"short": 10_000, "full": 100_000}
@@ -44,6 +45,14 @@ def test_the_order_of_arrival_and_repeats_change_nothing(
     again = known + [fact for fact in known if randomness.random() < 0.3]
     randomness.shuffle(again)
     assert derive(again) == derive(known)
+
+
+@many
+@given(worlds(max_workloads=1, ties=True))
+def test_nothing_follows_from_facts_that_lost(world: tuple[str, list[Fact]]) -> None:
+    known = [known_of(number, fact) for number, fact in enumerate(world[1])]
+    lost = [one.fact for one in superseded(known)]
+    assert derive([fact for fact in known if fact not in lost]) == derive(known)
 
 
 @many

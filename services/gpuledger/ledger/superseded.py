@@ -1,0 +1,154 @@
+"""Facts of a workload that lost against another: what each said, who said so, what counts in its place, and why.
+
+Law 3: of contradictory facts the higher ranked counts, whichever came first; the loser is kept, and shown. Pure.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gpuledger.events import workload as events
+from gpuledger.events.registry import Fact, name_of
+from gpuledger.kernel.clock import instant, iso
+from gpuledger.ledger.facts import STOPS, Known, rank, winner
+
+_BECAUSE = (
+    "a time that was measured counts before one that was estimated",
+    "a reconciliation is believed before any other source",
+    "the furthest version of a record counts",
+    "of sources that are believed alike the later time counts",
+    "of facts that are ranked alike their content decides, alike on every ledger",
+    "of facts that are ranked alike their content decides, alike on every ledger",
+)
+"""A sentence for each part of a rank."""
+
+_FIRST_SUBMISSION = "a record of a requeued workload tells its time anew, and the first submission counts"
+_UNSAID = frozenset({"cluster", "workload", "run", "version", "basis"})
+"""What a fact says of itself rather than of what happened."""
+_ALONE = (events.Started, events.Resized, events.ClassChanged)
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A fact that does not count.
+
+    Args:
+        fact: What was said.
+        by: The fact that counts.
+        because: What of their ranks decided.
+    """
+
+    fact: Known
+    by: Known
+    because: str
+
+    @property
+    def run(self) -> str | None:
+        """The run that it is about."""
+        return getattr(self.fact.data, "run", None)
+
+    def line(self) -> str:
+        """Return one sentence."""
+        return (
+            f"{_said(self.fact, self.by)}, says {self.fact.source}; does not count: {_said(self.by, self.fact)}, says"
+            f" {self.by.source}, and {self.because}."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it under its published keys."""
+        return {
+            **_document(self.fact, self.by),
+            "run": self.run,
+            "by": _document(self.by, self.fact),
+            "because": self.because,
+        }
+
+
+def superseded(known: Iterable[Known]) -> tuple[Superseded, ...]:
+    """Return the facts that lost, in order of the time that they told; those that say what counts lost nothing.
+
+    Nothing follows from them: without them the same segments, waits and holds do. Decisions and conclusions, of which
+    each takes the place of the one before, are no facts that contradict.
+
+    Args:
+        known: All facts of one workload.
+    """
+    found = [one for rivals in _rivals(known) for one in _losers(rivals)]
+    return tuple(sorted(found, key=lambda one: (one.fact.at_s, rank(one.fact))))
+
+
+def _rivals(known: Iterable[Known]) -> Iterator[Sequence[Known]]:
+    """Yield facts of which one alone can count."""
+    groups: dict[tuple[object, ...], list[Known]] = {}
+    submitted: list[Known] = []
+    for fact in known:
+        data = fact.data
+        run = getattr(data, "run", None)
+        if isinstance(data, events.Submitted):
+            submitted.append(fact)
+        elif isinstance(data, STOPS):  # of a run, or of a workload that is over before it started
+            groups.setdefault(("stop", run), []).append(fact)
+        elif isinstance(data, events.Started):
+            groups.setdefault(("start", run), []).append(fact)
+        elif isinstance(data, _ALONE):  # a run may change often, and at one moment once
+            groups.setdefault((type(data), run, fact.at_s), []).append(fact)
+    yield from groups.values()
+    yield _once(submitted)
+
+
+def _once(submitted: Sequence[Known]) -> Sequence[Known]:
+    """Leave out records that tell of the workload as submitted anew, which its first submission does not contradict."""
+    counts = winner(submitted)
+    return [
+        fact
+        for fact in submitted
+        if counts is None or getattr(fact.data, "version", None) is None or fact.at_s <= counts.at_s
+    ]
+
+
+def _losers(rivals: Sequence[Known]) -> Iterator[Superseded]:
+    counts = winner(rivals)
+    for fact in rivals:
+        if counts is not None and fact is not counts and _claim(fact) != _claim(counts):
+            yield Superseded(fact, counts, _because(fact, counts))
+
+
+def _claim(fact: Known) -> tuple[object, ...]:
+    return (type(fact.data), fact.at_s, *_fields(fact.data).items())
+
+
+def _fields(data: Fact) -> dict[str, str]:
+    found: dict[str, str] = msgspec.to_builtins(data)
+    return {name: str(value) for name, value in found.items() if name not in _UNSAID}
+
+
+def _because(fact: Known, counts: Known) -> str:
+    pairs = zip(rank(fact), rank(counts), strict=True)
+    place = next((n for n, (lost, won) in enumerate(pairs) if lost != won), len(_BECAUSE) - 1)
+    if place == 2 and isinstance(counts.data, events.Submitted) and counts.data.version is not None:  # noqa: PLR2004 - the third part of a rank
+        return _FIRST_SUBMISSION
+    return _BECAUSE[place]
+
+
+def _said(fact: Known, other: Known) -> str:
+    what = name_of(type(fact.data)).partition(".")[2].replace("_", " ")
+    told = ", ".join(f"{name} {value}" for name, value in _differing(fact, other).items())
+    return f"{what} at {iso(instant(fact.at_s))}" + (f" with {told}" if told else "")
+
+
+def _differing(fact: Known, other: Known) -> dict[str, str]:
+    """Return what a fact says otherwise than another; of people only that it is somebody else."""
+    theirs = _fields(other.data)
+    found = {name: value for name, value in _fields(fact.data).items() if theirs.get(name) != value}
+    return {name: "of another person" if name == "user" else value for name, value in found.items()}
+
+
+def _document(fact: Known, other: Known) -> dict[str, Any]:
+    return {
+        "at": iso(instant(fact.at_s)),
+        "what": name_of(type(fact.data)).partition(".")[2],
+        "source": fact.source,
+        "said": _differing(fact, other),
+    }

@@ -1,0 +1,99 @@
+"""Facts that lost are shown with what counts in their place, and why by rank."""
+
+from typing import Any
+
+import pytest
+
+from gpuledger.events import workload as events
+from gpuledger.events.registry import Fact
+from gpuledger.ledger.facts import Known
+from gpuledger.ledger.superseded import superseded
+
+THREE, FIVE = 3 * 3600, 5 * 3600
+
+
+def fact(at_s: int, kind: type[Fact], source: str = "stream/slurm", **keys: Any) -> Known:  # noqa: ANN401
+    data = kind(cluster="c", workload="w", **keys)
+    return Known(data, at_s, source, repr((at_s, source, data)).encode())
+
+
+def ended(at_s: int, source: str = "stream/slurm", **keys: Any) -> Known:  # noqa: ANN401
+    return fact(at_s, events.Ended, source, **{"run": "1", "reason": "completed", **keys})
+
+
+def submitted(at_s: int, **keys: Any) -> Known:  # noqa: ANN401
+    given = {"account": "org/a", "user": "t1", "gpus_milli": 8000, **keys}
+    return fact(at_s, events.Submitted, **given)
+
+
+def test_an_end_of_the_stream_loses_against_the_reconciliation_whichever_came_first() -> None:
+    stream, truth = ended(FIVE), ended(THREE, "reconcile/slurm", reason="failed")
+    (one,) = superseded([stream, truth])
+    assert superseded([truth, stream]) == (one,)
+    assert (one.fact, one.by, one.run) == (stream, truth, "1")
+    assert one.line() == (
+        "ended at 1970-01-01T05:00:00Z with reason completed, says stream/slurm; does not count: ended at"
+        " 1970-01-01T03:00:00Z with reason failed, says reconcile/slurm, and a reconciliation is believed before any"
+        " other source."
+    )
+    assert one.as_json() == {
+        "at": "1970-01-01T05:00:00Z",
+        "what": "ended",
+        "source": "stream/slurm",
+        "said": {"reason": "completed"},
+        "run": "1",
+        "by": {
+            "at": "1970-01-01T03:00:00Z",
+            "what": "ended",
+            "source": "reconcile/slurm",
+            "said": {"reason": "failed"},
+        },
+        "because": "a reconciliation is believed before any other source",
+    }
+
+
+@pytest.mark.parametrize(
+    ("loser", "because"),
+    [
+        (ended(FIVE + 1, estimated=True), "a time that was measured counts before one that was estimated"),
+        (ended(THREE), "of sources that are believed alike the later time counts"),
+        (ended(FIVE, reason="a"), "their content decides"),
+        (fact(THREE, events.Preempted, run="1", reason="preempted"), "the later time counts"),
+    ],
+)
+def test_the_part_of_the_rank_that_decided_is_told(loser: Known, because: str) -> None:
+    (one,) = superseded([loser, ended(FIVE)])
+    assert one.fact is loser
+    assert because in one.because
+
+
+def test_of_a_record_the_furthest_version_counts() -> None:
+    first, then = (
+        fact(at_s, events.Started, run="1", attempt=1, gpus_milli=gpus, hosts=["h"], version=version)
+        for at_s, gpus, version in ((THREE, 8000, 1), (10, 4000, 2))
+    )
+    (one,) = superseded([first, then])
+    assert (one.fact, one.by, one.because) == (first, then, "the furthest version of a record counts")
+
+
+def test_a_workload_that_was_submitted_anew_contradicts_nothing() -> None:
+    assert superseded([submitted(0, version=1), submitted(100, version=2)]) == ()
+    (one,) = superseded([submitted(0), submitted(100, priority=3)])  # told anew: the user changed it
+    assert (one.fact.at_s, one.as_json()["by"]["said"]) == (0, {"priority": "3"})
+
+
+def test_whose_work_it_is_is_not_told_of_people() -> None:
+    (one,) = superseded([submitted(0), submitted(100, user="t2")])
+    assert one.as_json()["said"] == {"user": "of another person"}
+    assert "t1" not in one.line()
+
+
+def test_what_says_the_same_has_lost_nothing() -> None:
+    assert superseded([ended(FIVE), ended(FIVE, "reconcile/slurm"), ended(FIVE, exit="0", run="2")]) == ()
+
+
+def test_a_run_changes_as_often_as_it_is_told() -> None:
+    sizes = [fact(at_s, events.Resized, run="1", gpus_milli=at_s, hosts=[]) for at_s in (1000, 2000)]
+    assert superseded(sizes) == ()
+    again = fact(2000, events.Resized, "reconcile/slurm", run="1", gpus_milli=1, hosts=[])
+    assert [one.fact for one in superseded([*sizes, again])] == [sizes[1]]
