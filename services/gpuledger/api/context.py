@@ -11,7 +11,6 @@ from gpuledger.database.engine import Reader
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, iso, seconds
-from gpuledger.kernel.recorded import not_to_come
 from gpuledger.ledger import queries
 
 _SUFFIX = "_gpu_ms"
@@ -42,12 +41,14 @@ class Context:
     def believed(self, reader: Reader, as_of: str | None) -> dt.datetime | None:
         """Read the recorded time that is asked for, a day or an instant; None for now.
 
+        For one that is still to come it is the present, which is all that anybody knows.
+
         Raises:
-            Refused: When it is neither, or still to come.
+            Refused: When it is neither.
         """
         calendar = queries.calendar(reader, self.default_calendar)
         at = parameters.instant_of("as_of", as_of, calendar)
-        return at and not_to_come(at, f"as_of={as_of!r}", self.clock.now())
+        return at and min(at, self.clock.now())
 
     def now_or(self, believed: dt.datetime | None) -> int:
         """Return the recorded time that is asked for as whole seconds since the epoch, the present unless given."""

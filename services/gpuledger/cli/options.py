@@ -8,7 +8,6 @@ import typer
 
 from gpuledger.kernel.clock import SystemClock, instant, seconds
 from gpuledger.kernel.errors import Refused
-from gpuledger.kernel.recorded import not_to_come
 
 if TYPE_CHECKING:
     from gpuledger.kernel.calendar import Calendar
@@ -108,10 +107,10 @@ def recorded_window(
 
 
 def recorded(text: str | None, option: str = "--as-of") -> dt.datetime | None:
-    """Read a recorded time.
+    """Read a recorded time; for one that is still to come the present, which is all that anybody knows.
 
     Raises:
-        Refused: When it is no RFC 3339 time with an offset, or is still to come.
+        Refused: When it is no RFC 3339 time with an offset.
     """
     if text is None:
         return None
@@ -121,4 +120,4 @@ def recorded(text: str | None, option: str = "--as-of") -> dt.datetime | None:
         raise Refused(f"{option}: {text!r} is not a time", hint="write 2026-11-29T12:00:00Z") from error
     if given.tzinfo is None:
         raise Refused(f"{option}: {text!r} has no zone", hint="add Z for UTC, or an offset such as +08:00")
-    return not_to_come(given.astimezone(dt.UTC), f"{option}: {text!r}", SystemClock().now())
+    return min(given.astimezone(dt.UTC), SystemClock().now())
