@@ -1,13 +1,19 @@
 """``gpuledger budget``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuledger.cli.applying import apply_file
 from gpuledger.cli.asking import who
 from gpuledger.cli.options import From, Json, Yes
+from gpuledger.cli.output import note
+
+if TYPE_CHECKING:
+    from gpuledger.database.engine import Reader
+    from gpuledger.ingest.changes import Change
+    from gpuledger.kernel.calendar import Calendar
 
 app = typer.Typer(help="Accounts, shares, grants and installed capacity.", no_args_is_help=True)
 
@@ -25,10 +31,18 @@ def apply(
     """Apply a budget file: shows the difference first; nothing changes when there is none."""
     from gpuledger.ingest import budget_file, budgets
 
+    def plan(
+        reader: "Reader", file: budget_file.BudgetFile, at_s: int, calendar: "Calendar"
+    ) -> "list[Change]":
+        changes = budgets.plan(reader, file, at_s, who(), calendar)
+        for sentence in budgets.divided_before(reader, file, changes, at_s, calendar):
+            note(sentence)
+        return changes
+
     apply_file(
         path,
         budget_file.read,
-        lambda reader, file, at_s, calendar: budgets.plan(reader, file, at_s, who(), calendar),
+        plan,
         budgets.SOURCE,
         from_=from_,
         dry_run=dry_run,

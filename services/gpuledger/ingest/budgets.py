@@ -4,7 +4,7 @@ Applying a file twice changes nothing; shares and inventory take effect at a giv
 earlier versions are kept for ever.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gpuledger.database.engine import Reader
 from gpuledger.events import budget, host
@@ -15,9 +15,9 @@ from gpuledger.ingest.changes import Change
 from gpuledger.kernel.accounts import lineage, parent
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import instant
+from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import queries
+from gpuledger.ledger import periods, queries
 from gpuledger.ledger.lots import expiry_day
 
 SOURCE = "gpuledger/budget-file"
@@ -49,6 +49,35 @@ def plan(reader: Reader, file: BudgetFile, at_s: int, by: str, default: Calendar
             for change in _hosts(reader, name, cluster, at_s)
         ),
         *_grants(reader, file, by),
+    ]
+
+
+def divided_before(
+    reader: Reader, file: BudgetFile, changes: Iterable[Change], at_s: int, default: Calendar
+) -> list[str]:
+    """Return a sentence for each cluster whose month will be divided by other shares than a plan sets within it.
+
+    Args:
+        reader: A snapshot.
+        file: What is wanted.
+        changes: The plan.
+        at_s: When its shares take effect.
+        default: The calendar before the organisation has set one.
+    """
+    calendar = (
+        Calendar(file.organisation.timezone) if file.organisation else queries.calendar(reader, default)
+    )
+    period = calendar.period_of(calendar.day_of(at_s))
+    start_s, _ = calendar.period_bounds_s(period)
+    facts = [fact for change in changes for fact in change.facts]
+    if start_s == at_s or not any(isinstance(fact, budget.ShareSet) for fact in facts):
+        return []
+    clusters = {*queries.clusters(reader), *file.clusters}
+    return [
+        f"{cluster}: {period} is not open yet, and what opens is divided by the shares of {iso(instant(start_s))},"
+        f" not by those set here from {iso(instant(at_s))} on; --from {calendar.day_of(start_s)} divides it by these"
+        for cluster in sorted(clusters)
+        if not periods.is_opened(reader, cluster, period)
     ]
 
 

@@ -64,7 +64,7 @@ class Quoted:
             "reason": self.quote.reason,
             "hosts": dict(sorted(self.quote.placement.items())),
             "class": "allocated" if self.is_allocated else "unallocated",
-            "funding": self.funding.as_json(),
+            "funding": self.funding.as_json() if self.quote.is_funded else None,
         }
 
     def lines(self) -> Iterator[str]:
@@ -83,6 +83,8 @@ class Quoted:
             yield f"Runs allocated: charged, and protected for {duration(self.protected_s)}."
         else:
             yield "Runs unallocated: free, and preemptible from the outset."
+        if not self.quote.is_funded:
+            return  # what runs unallocated is free: nothing is set aside, and no budget is asked
         yield f"Hold of {hours(self.funding.hold.gpu_ms)}: {_fits(self.funding.hold.fits)}. {self.funding.hold.reason}"
         whole = self.funding.whole
         if whole is not None and self.runtime_s is not None:

@@ -168,13 +168,18 @@ def _accounts(
     demand: dict[str, int] = {}
     for run in running:
         demand[run.account] = demand.get(run.account, 0) + (run.gpus_milli if run.klass == "allocated" else 0)
+    asked: dict[str, int] = {}
     for workload in pending:
         if workload.minimum_runtime_s > 0:
-            demand[workload.account] = demand.get(workload.account, 0) + workload.gpus_milli
-    working = {*past.use, *held, *demand}
+            asked[workload.account] = asked.get(workload.account, 0) + workload.gpus_milli
+    working = {*past.use, *held, *demand, *asked}
     nodes = {node for path in {*paths, *working} for node in lineage(path)}
     inner = {above for node in nodes if (above := parent(node)) is not None}
     nodes |= {own_path(account) for account in inner & working}
+    for account, gpus_milli in asked.items():  # without shares all along its path it would run unallocated
+        path = lineage(own_path(account) if account in inner else account)
+        if all(shares.get(node, share_unless_set(node)) > 0 for node in path):
+            demand[account] = demand.get(account, 0) + gpus_milli
     entitled = past.entitled(nodes)
     return tuple(
         AccountState(

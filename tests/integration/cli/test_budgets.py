@@ -29,7 +29,7 @@ def shares(ledger: Ledger) -> dict[str, int]:
 
 
 def test_the_difference_is_shown_first(ledger: Ledger, file: Path) -> None:
-    ran = ledger("budget", "apply", file, "--dry-run", "--json")
+    ran = ledger("budget", "apply", file, "--from", "2026-03-01", "--dry-run", "--json")
 
     assert ran.status == 0
     expected = [
@@ -68,6 +68,17 @@ def test_the_default_grant_divides_what_is_installed(ledger: Ledger, file: Path)
     assert applied["opened"] == {"alpha": ["2026-03"]}
     speech = ledger.done("balance", "org/speech", "--cluster", "alpha", "--period", "2026-03")
     assert speech["granted_gpu_ms"] == 20 * 744 * 3_600_000 // 4
+
+
+def test_a_month_that_is_divided_by_other_shares_is_told_before_it_opens(ledger: Ledger, file: Path) -> None:
+    told = (
+        "alpha: 2026-03 is not open yet, and what opens is divided by the shares of 2026-03-01T00:00:00Z, not by those"
+        " set here from 2026-03-15T00:00:00Z on; --from 2026-03-01 divides it by these"
+    )
+    assert told in ledger("budget", "apply", file, "--from", "2026-03-15", "--dry-run").err
+    assert "divided" not in ledger("budget", "apply", file, "--from", "2026-03-01", "--yes").err
+    file.write_text(FILE.replace("share: 3", "share: 5"))
+    assert "divided" not in ledger("budget", "apply", file, "--from", "2026-03-15", "--dry-run").err
 
 
 def test_a_share_holds_from_its_effective_date(ledger: Ledger, file: Path) -> None:

@@ -59,7 +59,10 @@ def test_protection_is_told_up_to_the_cap_as_the_hold_is(world: World) -> None:
 
 
 def test_work_without_a_minimum_runtime_runs_unallocated(world: World) -> None:
-    assert not ask(world, 2, 0).is_allocated
+    found = ask(world, 2, 0)
+    assert not found.is_allocated
+    assert list(found.lines())[-1] == "Runs unallocated: free, and preemptible from the outset."
+    assert found.as_json()["funding"] is None
 
 
 def test_the_text_and_the_document_say_the_same(world: World) -> None:

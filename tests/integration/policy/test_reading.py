@@ -36,6 +36,19 @@ def test_use_entitlement_and_demand_come_from_the_ledger(world: World) -> None:
     assert (found["c/a"]["demand_gpus"], found["c/b"]["demand_gpus"]) == (6, 12)
 
 
+def test_work_of_an_account_without_a_share_is_no_demand(world: World) -> None:
+    world.intake.take(
+        [
+            event("none", NOON - 2 * HOUR, ShareSet(account="c/z", share=0, reason="test", by="test")),
+            submitted("w-z", "c/z", NOON - HOUR, 2),
+            submitted("w-own", "c", NOON - HOUR, 3),
+        ]
+    )
+    found = by_account(world.cycle(dry_run=True))
+    assert (found["c/z"]["demand_gpus"], found["c/~own"]["demand_gpus"]) == (0, 0)
+    assert found["c"]["demand_gpus"] == 6 + 12
+
+
 def test_a_workload_larger_than_the_cluster_is_no_demand(world: World) -> None:
     assert by_account(world.cycle())["c/a"]["demand_gpus"] == 6
 
