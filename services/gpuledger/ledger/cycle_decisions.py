@@ -6,8 +6,8 @@ kept for some hours only (docs/decisions/0035).
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,9 +27,28 @@ _LEVEL = 1
 _COLUMNS = ("book", "seq", "n", "of", "decided_at", "decisions")
 
 _pairs = msgspec.json.Decoder(list[tuple[int, dict[str, Any]]])
+_encode = msgspec.json.Encoder().encode
+_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
-def keep(writer: Writer, book: str, seq: int, at_s: int, decisions: Sequence[Any]) -> None:
+class Said(NamedTuple):
+    """A decision as it is kept.
+
+    Args:
+        workload: Of which workload.
+        json: It, under the published keys.
+    """
+
+    workload: str
+    json: bytes
+
+    @classmethod
+    def of(cls, decision: Mapping[str, Any]) -> "Said":
+        """Write a decision down."""
+        return cls(decision["workload"], _encode(decision))
+
+
+def keep(writer: Writer, book: str, seq: int, at_s: int, decisions: Sequence[Said]) -> None:
     """Keep the decisions of a cycle.
 
     Args:
@@ -37,16 +56,16 @@ def keep(writer: Writer, book: str, seq: int, at_s: int, decisions: Sequence[Any
         book: The cluster.
         seq: The cycle's row in the book.
         at_s: The instant that it decided for.
-        decisions: All of them in their order, under the published keys.
+        decisions: All of them in their order.
     """
-    pieces: list[list[tuple[int, Any]]] = [[] for _ in range(-(-len(decisions) // PIECE) or 1)]
-    for place, decision in enumerate(decisions):
-        pieces[_piece_of(decision["workload"], len(pieces))].append((place, decision))
+    pieces: list[list[bytes]] = [[] for _ in range(-(-len(decisions) // PIECE) or 1)]
+    for place, (workload, json) in enumerate(decisions):
+        pieces[_crc(workload) % len(pieces)].append(b"[%d,%b]" % (place, json))
     decided_at = instant(at_s)
 
     def rows() -> Iterator[tuple[object, ...]]:
         for n, piece in enumerate(pieces):
-            yield book, seq, n, len(pieces), decided_at, zlib.compress(msgspec.json.encode(piece), _LEVEL)
+            yield book, seq, n, len(pieces), decided_at, zlib.compress(b"[%b]" % b",".join(piece), _LEVEL)
 
     copy_rows(writer, "ledger.cycle_decisions", _COLUMNS, rows())
 
@@ -90,9 +109,31 @@ def every(connection: Reader | Writer, book: str, seq: int) -> list[dict[str, An
     return [decision for _, decision in sorted(pairs, key=lambda pair: pair[0])]
 
 
-def digest(decisions: Sequence[Any]) -> str:
-    """Return what stands in the journal for all decisions of a cycle: the hex SHA-256 of their JSON, keys in order."""
-    return hashlib.sha256(msgspec.json.encode(decisions, order="sorted")).hexdigest()
+class Digest:
+    """What stands in the journal for all decisions of a cycle: the hex SHA-256 of their JSON, keys in order."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"[")
+        self._between = b""
+
+    def add(self, decisions: list[Any]) -> None:
+        """Go on with the next of them, at least one."""
+        self._hash.update(self._between + _sorted(decisions)[1:-1])
+        self._between = b","
+
+    def hex(self) -> str:
+        """Return it when all are told."""
+        whole = self._hash.copy()
+        whole.update(b"]")
+        return whole.hexdigest()
+
+
+def digest(decisions: list[Any]) -> str:
+    """Return the digest of all decisions of a cycle."""
+    found = Digest()
+    if decisions:
+        found.add(decisions)
+    return found.hex()
 
 
 def forged(connection: Reader | Writer) -> list[tuple[str, int]]:
@@ -119,13 +160,9 @@ def drop(writer: Writer, book: str, seq: int) -> None:
 
 def _digest_kept(connection: Reader | Writer, book: str, seq: int) -> str | None:
     try:
-        return digest(every(connection, book, seq) or ())
+        return digest(every(connection, book, seq) or [])
     except (zlib.error, msgspec.MsgspecError):
         return None
-
-
-def _piece_of(workload: str, pieces: int) -> int:
-    return _crc(workload) % pieces
 
 
 def _crc(workload: str) -> int:

@@ -133,8 +133,7 @@ class Leading:
     def _lead_once(self, connection: sa.Connection, issuing: Issuing, cluster: str) -> str:
         if not self._take(connection, cluster):
             raise Conflict(f"another process leads {cluster!r}", hint="gpuledger policy status says which")
-        cycle: str = self._issue(issuing, cluster, self._now_s()).published["cycle"]
-        return cycle
+        return self._issue(issuing, cluster, self._now_s()).cycle
 
     def run(self) -> None:
         """Lead, or stand by, for ever: whatever is away is waited for."""

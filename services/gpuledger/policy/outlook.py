@@ -53,16 +53,17 @@ class Outlook:
 
 def figures(turn: Turn, free_milli: int, spots: Sequence[tuple[Line, int]] | None = None) -> dict[str, int]:
     """Return what is told of every turn: place, GPUs asked for, free and missing, and the ratio of its account."""
-    asked_milli = turn.ask[1]
+    klass, asked_milli, _, _ = turn.ask
     numbers = {
         "position": turn.position,
         "gpus_milli": asked_milli,
         "free_milli": free_milli,
         "missing_milli": asked_milli - free_milli if asked_milli > free_milli else 0,
     }
-    if turn.klass == "allocated":
+    if klass == "allocated":
         leaf, place = (spots or turn.spots())[-1]
-        if leaf.contender.entitled:
-            used = leaf.used[place] * leaf.contender.scale
-            numbers["ratio_ppm"] = explain.ratio_millionths(used, leaf.contender.entitled) or 0
+        mine = leaf.contender
+        if mine.entitled:
+            used = leaf.used[place] * mine.scale
+            numbers["ratio_ppm"] = explain.ratio_millionths(used, mine.entitled) or 0
     return numbers

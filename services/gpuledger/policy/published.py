@@ -138,10 +138,11 @@ def _allocation_json(allocation: Allocation) -> AllocationJson:
 
 def _decisions_json(cycle: Cycle) -> list[DecisionJson]:
     with without_cycles():  # nothing that is published refers to itself
-        return [_decision_json(decision) for decision in cycle.decisions]
+        return [decision_json(decision) for decision in cycle.decisions]
 
 
-def _decision_json(decision: Decision | Shared) -> DecisionJson:
+def decision_json(decision: Decision | Shared) -> DecisionJson:
+    """Return a decision under its published keys."""
     reason, numbers = decision.told()
     published: DecisionJson = {
         "workload": decision.workload,
@@ -149,6 +150,8 @@ def _decision_json(decision: Decision | Shared) -> DecisionJson:
         "reason": reason,
         "numbers": numbers,
     }
+    if isinstance(decision, Shared):
+        return published
     if decision.placement:
         published["hosts"] = dict(sorted(decision.placement.items()))
     if decision.run is not None:

@@ -20,12 +20,12 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
 from gpuledger.ledger import cycle_decisions, cycles, outbox, store
 from gpuledger.ledger.append import append
-from gpuledger.policy.cycle import Cycle
-from gpuledger.policy.decisions import Action
+from gpuledger.policy.cycle import Action, Cycle
 from gpuledger.policy.notices import Notice, notices
 from gpuledger.policy.publication import SOURCE, messages
 from gpuledger.policy.published import as_json
 from gpuledger.policy.state import ClusterState, PolicyConfig
+from gpuledger.policy.written import Written, write
 from gpuledger.streams.topics import ALLOCATIONS
 
 
@@ -36,14 +36,19 @@ class Decided:
     Args:
         at_s: The instant that it decides for.
         issued: What is journalled of it.
-        published: The whole cycle under its published keys.
+        written: Every decision.
         notices: What runs are told that have to leave.
     """
 
     at_s: int
     issued: AllocationIssued
-    published: dict[str, Any]
+    written: Written
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def published(self) -> dict[str, Any]:
+        """The whole cycle under its published keys, made anew at each reading."""
+        return {**self.issued.record, "decisions": self.written.read()}
 
     @classmethod
     def of(
@@ -66,8 +71,8 @@ class Decided:
         """
         digest = _digest((state, config, sequences))
         cycle_id = f"{state.cluster}@{instant(state.at_s):%Y-%m-%dT%H:%M:%SZ}#{digest[:12]}"
-        published: dict[str, Any] = dict(as_json(cycle, cycle_id=cycle_id))
-        orders = [decision for decision in published["decisions"] if decision["action"] != Action.WAIT]
+        written = write(cycle.decisions)
+        orders = tuple(decision for decision in cycle.decisions if decision.action is not Action.WAIT)
         issued = AllocationIssued(
             cluster=state.cluster,
             cycle=cycle_id,
@@ -75,13 +80,13 @@ class Decided:
             config_version=config.version,
             config=dataclasses.asdict(config),
             input_digest=digest,
-            decisions_digest=cycle_decisions.digest(published["decisions"]),
-            waiting=len(published["decisions"]) - len(orders),
+            decisions_digest=written.digest,
+            waiting=len(written.said) - len(orders),
             every_s=every_s,
-            record={**published, "decisions": orders},
+            record=dict(as_json(dataclasses.replace(cycle, decisions=orders), cycle_id=cycle_id)),
         )
         told = notices(state, config, cycle)
-        return cls(at_s=state.at_s, issued=issued, published=published, notices=told)
+        return cls(at_s=state.at_s, issued=issued, written=written, notices=told)
 
 
 def record(
@@ -112,8 +117,7 @@ def record(
     seq = store.sequence_of(writer, issued.cluster, event.digest)  # a settlement may have followed it
     for value in messages(issued, decided.at_s):
         outbox.enqueue(writer, ALLOCATIONS, issued.cluster, value)
-    decisions = decided.published["decisions"]
-    cycle_decisions.keep(writer, issued.cluster, seq, decided.at_s, decisions)
+    cycle_decisions.keep(writer, issued.cluster, seq, decided.at_s, decided.written.said)
     cycle_decisions.forget(writer, issued.cluster, decided.at_s - kept_s, seq)
     return None
 

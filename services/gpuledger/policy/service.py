@@ -28,15 +28,22 @@ STANDSTILL_S = 20
 
 
 class Issued(NamedTuple):
-    """A cycle that was asked for.
+    """A cycle that was asked for: the one that was recorded for the instant, if there was one.
 
     Args:
-        published: The cycle under its published keys; the one that was recorded for the instant, if there was one.
+        cycle: Its id.
         sequences: Vector book -> sequence that its state was read under.
+        read: Makes ``published``.
     """
 
-    published: dict[str, Any]
+    cycle: str
     sequences: Mapping[str, int]
+    read: Callable[[], dict[str, Any]]
+
+    @property
+    def published(self) -> dict[str, Any]:
+        """The cycle under its published keys, made anew at each reading."""
+        return self.read()
 
 
 def issue_cycle(
@@ -97,11 +104,12 @@ class Issuing:
         decided = _decide(self._connection, cluster, at_s, self._every_s)
         keep = partial(self._keep, decided, began)
         if booked(self._connection, cluster, keep, standstill_s=STANDSTILL_S):
-            return Issued(decided.published, decided.issued.sequences)
+            return Issued(decided.issued.cycle, decided.issued.sequences, lambda: decided.published)
         with reading_on(self._connection) as reader:
             found = cycles.of_instant(reader, cluster, at_s)
             assert found is not None  # noqa: S101 - it was there, and nothing takes it away
-            return Issued(whole(reader, cluster, found), found.issued.sequences)
+            published = whole(reader, cluster, found)
+        return Issued(found.issued.cycle, found.issued.sequences, lambda: published)
 
     def _land(self, cluster: str, writer: Writer) -> None:
         self._guard(writer, cluster)

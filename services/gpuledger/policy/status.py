@@ -39,19 +39,22 @@ class Figures(NamedTuple):
     orders: Mapping[str, int]
 
 
-def figures(published: Mapping[str, Any]) -> Figures:
-    """Count what a published cycle says."""
+def figures(record: Mapping[str, Any], waiting_milli: Mapping[int, int]) -> Figures:
+    """Count what a cycle says.
+
+    Args:
+        record: What is journalled of it: its allocations, and its decisions but those to wait.
+        waiting_milli: Milli-GPU -> how many wait for so many.
+    """
     waiting = Counter(dict.fromkeys((*(name for _, name in SIZES), LARGEST), 0))
+    for gpus_milli, count in waiting_milli.items():
+        waiting[_size(gpus_milli)] += count
     orders = Counter({Action.START.value: 0, Action.PREEMPT.value: 0})
-    for decision in published["decisions"]:
-        if decision["action"] == Action.WAIT:
-            waiting[_size(decision["numbers"].get("gpus_milli", 0))] += 1
-        else:
-            orders[decision["action"]] += 1
-    paths = {row["account"] for row in published["allocations"]}
+    orders.update(decision["action"] for decision in record["decisions"])
+    paths = {row["account"] for row in record["allocations"]}
     inner = {path.rpartition("/")[0] for path in paths}
     owed = over = 0
-    for row in published["allocations"]:
+    for row in record["allocations"]:
         if row["account"] in inner:
             continue
         short = row["entitled_gpu_ms"] - row["used_gpu_ms"]
@@ -73,7 +76,7 @@ def note(writer: Writer, decided: Decided, *, took_ms: int, now: dt.datetime) ->
         writer,
         decided.issued.cluster,
         policy_status.Newest(decided.issued.cycle, instant(decided.at_s), now, took_ms),
-        msgspec.to_builtins(figures(decided.published)._asdict()),
+        msgspec.to_builtins(figures(decided.issued.record, decided.written.waiting_milli)._asdict()),
     )
 
 

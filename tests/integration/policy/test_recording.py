@@ -70,7 +70,8 @@ def test_kept_decisions_that_the_journal_does_not_stand_for_are_named_and_droppe
         assert rebuild.check(reader, Calendar()).differences == ()
         found = cycles.latest(reader, "c")
         assert found is not None
-    forged = [{**record["decisions"][0], "action": "wait"}, *record["decisions"][1:]]
+    changed = [{**record["decisions"][0], "action": "wait"}, *record["decisions"][1:]]
+    forged = [cycle_decisions.Said.of(decision) for decision in changed]
     with writing(world.engine) as writer:
         cycle_decisions.drop(writer, "c", found.seq)
         cycle_decisions.keep(writer, "c", found.seq, found.at_s, forged)
