@@ -37,7 +37,7 @@ occupied AS (
     WHERE piece.from_s < piece.to_s
     GROUP BY 1, 2, 3
 ),
--- A run does not say which devices of a host it holds: healthy ones first, then those in maintenance. What a host
+-- A run does not say which devices of a host it holds: healthy ones first, then those reserved. What a host
 -- has not, the worst of its devices have.
 held AS (
     SELECT state, from_s, to_s,
@@ -50,7 +50,7 @@ held AS (
         JOIN host ON host.host = occupied.host
                  AND host.from_s <= occupied.from_s AND host.to_s >= occupied.to_s
         WINDOW better AS (PARTITION BY occupied.host, occupied.from_s
-                          ORDER BY array_position(ARRAY['healthy', 'maintenance', 'draining', 'unhealthy'], host.state))
+                          ORDER BY array_position(ARRAY['healthy', 'reserved', 'maintenance', 'draining', 'unhealthy'], host.state))
     ) AS spread
     WHERE state <> 'healthy'
 )

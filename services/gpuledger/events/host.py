@@ -6,7 +6,8 @@ import msgspec
 
 from gpuledger.events.fields import Count, Instant, Label, Name, Reason
 
-HostState = Literal["healthy", "unhealthy", "maintenance", "draining"]
+HostState = Literal["healthy", "reserved", "unhealthy", "maintenance", "draining"]
+"""A host that is reserved is healthy, and kept for some: what they leave empty is not free."""
 
 HealthKind = Literal["xid", "remap_pending", "remap_failed", "lost", "clean"]
 

@@ -156,7 +156,7 @@ def _faults_of(facts: Sequence[HostFact]) -> Iterator[Fault]:
             continue
         installed = True
         if said.state != "unhealthy":
-            if said.state in (None, "healthy"):
+            if said.state in (None, "healthy", "reserved"):
                 known.clear()
             continue
         seen_s = at_s if said.evidence_at is None else min(seconds(said.evidence_at), at_s)

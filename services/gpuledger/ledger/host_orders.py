@@ -18,7 +18,7 @@ def host_orders(reader: Reader, cluster: str, scheduler: str, at_s: int) -> dict
     """
     rows = driver(reader).execute(
         """
-        SELECT DISTINCT ON (body ->> 'host') body ->> 'host', body ->> 'state' <> 'healthy'
+        SELECT DISTINCT ON (body ->> 'host') body ->> 'host', body ->> 'state' NOT IN ('healthy', 'reserved')
         FROM ledger.journal
         WHERE book = %(book)s AND workload IS NULL AND type = 'host.state_changed'
           AND body ->> 'state' IS NOT NULL AND split_part(source, '/', 1) <> %(scheduler)s

@@ -99,7 +99,7 @@ def capacity_changes(
 ) -> list[tuple[int, str, int]]:
     """Return (when, GPU model, by how many GPUs) of every change of the healthy GPUs in ``[start_s, end_s)``.
 
-    What was healthy at ``start_s`` already counts as a change then.
+    Those that are reserved are among them. What was healthy at ``start_s`` already counts as a change then.
     """
     rows = driver(reader).execute(
         f"""
@@ -107,7 +107,7 @@ def capacity_changes(
         FROM (SELECT gpu_model, gpus, greatest(extract(epoch FROM from_at)::bigint, %(start)s) AS begin_s,
                      least(coalesce(extract(epoch FROM to_at)::bigint, %(end)s), %(end)s) AS end_s
               FROM ledger.hosts AS h
-              WHERE book = %(book)s AND {said("h", seq)} AND state = 'healthy'
+              WHERE book = %(book)s AND {said("h", seq)} AND state IN ('healthy', 'reserved')
                 AND from_at < to_timestamp(%(end)s)
                 AND (to_at IS NULL OR to_at > to_timestamp(%(start)s))) AS healthy,
              LATERAL (VALUES (begin_s, 1), (end_s, -1)) AS edges (edge_s, sign)

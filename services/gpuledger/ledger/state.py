@@ -102,10 +102,10 @@ def open_holds(reader: Reader, cluster: str, at_s: int, *, seq: int | None = Non
 
 
 def healthy_models(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> dict[str, int]:
-    """Return GPU model -> healthy milli-GPU of a cluster at an instant."""
+    """Return GPU model -> healthy milli-GPU of a cluster at an instant; a reservation makes none less healthy."""
     rows = driver(reader).execute(
         "SELECT gpu_model, sum(gpus)::bigint FROM ledger.hosts AS h"
-        f" WHERE book = %(book)s AND {said('h', seq)} AND state = 'healthy'"
+        f" WHERE book = %(book)s AND {said('h', seq)} AND state IN ('healthy', 'reserved')"
         " AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s)) GROUP BY 1",
         {"book": cluster, "at": at_s, "seq": seq},
     )

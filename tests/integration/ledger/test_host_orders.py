@@ -36,6 +36,11 @@ def test_the_schedulers_own_word_is_no_order_to_it(world: World) -> None:
     assert orders(world) == {"h1": True}
 
 
+def test_a_host_that_is_reserved_is_not_to_be_emptied(world: World) -> None:
+    said(world, "h1", "reserved", NOON - 50, "gpuledger/health")
+    assert orders(world) == {"h1": False}
+
+
 def test_the_last_word_counts_and_what_is_to_come_does_not_yet(world: World) -> None:
     said(world, "h1", "draining", NOON - 100, "repairs/desk")
     said(world, "h2", "unhealthy", NOON - 100, "xid/watch")

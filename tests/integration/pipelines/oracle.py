@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from tests.integration.pipelines.rows import Facts, Host, at
 
-WORSE = ("healthy", "maintenance", "draining", "unhealthy")
+WORSE = ("healthy", "reserved", "maintenance", "draining", "unhealthy")
 
 
 class Oracle:
@@ -69,6 +69,9 @@ class Oracle:
         milli, capacity = h.gpus * 1000, self.capacity[second - second % 900]
         capacity["installed"] += milli * seconds
         if h.state == "healthy":
+            return milli
+        if h.state == "reserved":
+            capacity["reserved"] += (milli - held) * seconds
             return milli
         if h.state == "unhealthy":
             capacity["unhealthy"] += (milli - held) * seconds

@@ -69,7 +69,7 @@ def hosts(draw: st.DrawFn) -> list[Host]:
         edges = [START_S - DAY_S, *sorted(draw(st.sets(instants, max_size=2)))]
         gpus = draw(st.sampled_from([1, 8]))
         for start, end in zip(edges, [*edges[1:], None], strict=True):
-            state = draw(st.sampled_from(["healthy", "unhealthy", "maintenance", "draining"]))
+            state = draw(st.sampled_from(["healthy", "unhealthy", "maintenance", "draining", "reserved"]))
             bad = draw(st.sampled_from([0, 0, 1, 3])) if gpus > 1 and state != "unhealthy" else 0
             found.append(Host(name, gpus - bad, state, start, end))
             if bad:  # where parts of a host may be used, it has a row for each state
@@ -158,11 +158,15 @@ def owed_is_the_oracles(database: Database, oracle: Oracle) -> None:
 def days_are_the_oracles(database: Database, oracle: Oracle) -> None:
     occupied: dict[dt.date, int] = {}
     installed: dict[dt.date, int] = {}
+    reserved: dict[dt.date, int] = {}
+    hourly: dict[int, int] = {}
     for (bucket, _, _), amount in oracle.usage.items():
         occupied[oracle.day_of(bucket)] = occupied.get(oracle.day_of(bucket), 0) + amount
     for bucket, capacity in oracle.capacity.items():
         day = oracle.day_of(bucket)
         installed[day] = installed.get(day, 0) + capacity["installed"]
+        reserved[day] = reserved.get(day, 0) + capacity["reserved"]
+        hourly[bucket - bucket % 3600] = hourly.get(bucket - bucket % 3600, 0) + capacity["reserved"]
     rows = {r["day"]: r for r in database.table("layer_metrics_day")}
     found = {day: r["allocated_gpu_ms"] + r["unallocated_gpu_ms"] for day, r in rows.items()}
     assert {day: amount for day, amount in found.items() if amount} == {
@@ -171,6 +175,14 @@ def days_are_the_oracles(database: Database, oracle: Oracle) -> None:
     for day, row in rows.items():
         if row["installed_gpu_ms"] is not None:
             assert row["installed_gpu_ms"] == installed.get(day, 0)
+            assert row["reserved_gpu_ms"] == reserved.get(day, 0)
             assert row["free_gpu_ms"] == (
                 row["installed_gpu_ms"] - found[day] - row["unhealthy_gpu_ms"] - row["maintenance_gpu_ms"]
-            )
+                - reserved.get(day, 0)
+            )  # fmt: skip
+    kept = {
+        r["hour_at"]: r["reserved_gpu_ms"]
+        for r in database.table("layer_metrics_hour")
+        if r["reserved_gpu_ms"]
+    }
+    assert kept == {hour: amount for hour, amount in hourly.items() if amount}

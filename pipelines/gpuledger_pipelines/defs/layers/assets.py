@@ -10,7 +10,7 @@ from gpuledger_pipelines.defs.layers.checks import CAPACITY_BUCKET, LAYER_METRIC
 from gpuledger_pipelines.defs.owed.assets import owed_hour
 from gpuledger_pipelines.defs.usage.assets import usage_bucket, usage_hour
 from gpuledger_pipelines.gate import BUCKETS, DAYS, HOURS
-from gpuledger_pipelines.partitions import BUCKET_S, Span
+from gpuledger_pipelines.partitions import BUCKET_S, HOUR_S, Span
 from gpuledger_pipelines.resources import Rewriting
 
 
@@ -27,7 +27,7 @@ def capacity_bucket(rewriting: Rewriting, span: Span) -> int:
 def layer_metrics_hour(rewriting: Rewriting, span: Span) -> int:
     """The partition of installed GPU-time by hour UTC, with owed, delivered and used."""
     rewriting.delete(HOURS, span.binds)
-    return rewriting.insert("layers/layer_metrics_hour", span.binds)
+    return rewriting.insert("layers/layer_metrics_hour", {**span.binds, "bucket_s": HOUR_S})
 
 
 @warehouse_asset(
@@ -41,7 +41,8 @@ def layer_metrics_day(rewriting: Rewriting, span: Span) -> int:
     days = days_touched(rewriting.calendar(), span)
     edges = {"first_day": days["days"][0], "last_day": days["days"][-1]}
     rewriting.delete(DAYS, {**span.binds, **edges})
-    return rewriting.insert("layers/layer_metrics_day", {**span.binds, **days})
+    whole = {"from_s": days["starts"][0], "to_s": days["ends"][-1], "bucket_s": BUCKET_S}
+    return rewriting.insert("layers/layer_metrics_day", {**span.binds, **days, **whole})
 
 
 def days_touched(calendar: Calendar, span: Span) -> dict[str, list[dt.date] | list[int]]:

@@ -123,9 +123,9 @@ def _events(node: Node, host: _Host, found: Health, seen_s: int | None) -> Itera
         return
     if booted_s:
         yield host.event(Registered, "registered", booted_s)
-    if found.state == "healthy":
+    if found.state in {"healthy", "reserved"}:  # a reason that is left from before says nothing of either
         if seen_s is not None and seen_s > booted_s:
-            yield host.event(StateChanged, "healthy", seen_s, state="healthy")
+            yield host.event(StateChanged, found.state, seen_s, state=found.state)
         return
     since_s = node.reason_s or seen_s
     if found.state is not None and since_s is not None:

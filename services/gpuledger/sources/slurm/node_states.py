@@ -73,7 +73,6 @@ _USABLE = frozenset(
         "powering-up",
         "reboot-canceled",
         "reboot-requested",
-        "reserved",
         "resume",
         "undrain",
     )
@@ -85,8 +84,10 @@ _DECIDING: tuple[tuple[str, HostState | None], ...] = (
     ("reboot-issued", "maintenance"),
     ("drain", "draining"),
     ("unknown", None),
+    ("reserved", "reserved"),
 )
-"""The first of these that is said decides: a window that was planned before a fault in it, a fault before a drain."""
+"""The first of these that is said decides: a window that was planned before a fault in it, a fault before a drain, and
+whatever is wrong before a reservation."""
 
 _CODE_CHARACTERS = 60
 _NOT_IN_A_CODE = re.compile(r"[^a-z0-9]+")

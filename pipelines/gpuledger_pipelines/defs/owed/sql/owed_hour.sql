@@ -12,9 +12,9 @@ portion AS (
 ),
 -- include: capacity
 ,
--- Healthy capacity: healthy hosts, and what runs still held of hosts in maintenance.
+-- Healthy capacity: healthy hosts, reserved or not, and what runs still held of hosts in maintenance.
 healthy AS (
-    SELECT milli, from_s, to_s FROM host WHERE state = 'healthy'
+    SELECT milli, from_s, to_s FROM host WHERE state IN ('healthy', 'reserved')
     UNION ALL
     SELECT milli, from_s, to_s FROM held WHERE state IN ('maintenance', 'draining')
 ),
