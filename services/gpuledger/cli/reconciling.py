@@ -133,6 +133,12 @@ def _show(found: "Reconciliation", repaired: int, *, as_json: bool) -> None:
             (d.klass, d.key.cluster, d.key.workload, d.key.run, d.message) for d in found.found[:SHOWN_MAX]
         ]
         print_table(["difference", "cluster", "workload", "run", ""], rows)
+    from gpuledger.kernel.amounts import gpu_hours
+
+    for (cluster, host), gpu_ms in found.conflicts.items():
+        print(
+            f"conflict: runs held {gpu_hours(gpu_ms)} GPU-hours of {host} of {cluster} beyond what is installed"
+        )
     if len(found.found) > SHOWN_MAX:
         note(f"  ... and {len(found.found) - SHOWN_MAX} more; --json shows all")
 
@@ -146,6 +152,11 @@ def _document(found: "Reconciliation", repaired: int) -> dict[str, Any]:
         "runs": len(found.amounts),
         "ledger_gpu_ms": sum(amounts.ledger_gpu_ms for amounts in found.amounts.values()),
         "record_gpu_ms": sum(amounts.record_gpu_ms for amounts in found.amounts.values()),
+        "conflict_gpu_ms": sum(found.conflicts.values()),
+        "conflicts": [
+            {"cluster": cluster, "host": host, "gpu_ms": gpu_ms}
+            for (cluster, host), gpu_ms in found.conflicts.items()
+        ],
         "repaired": repaired,
         "classes": classes,
         "differences": [

@@ -10,10 +10,12 @@ import sqlalchemy as sa
 from gpuledger.database.engine import Reader, reading
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.workload import Submitted
+from gpuledger.ledger.claims import claimed, installed
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.queries import running_workloads
 from gpuledger.ledger.store import facts_of
 from gpuledger.reconcile.comparison import Amounts, Bounds, Class, Difference, RunKey, compare
+from gpuledger.reconcile.conflicts import conflicts
 from gpuledger.reconcile.record import Record
 
 PREFIX = "reconcile/"
@@ -33,12 +35,16 @@ class Reconciliation:
         differences: Runs that are not the same on both sides.
         unreadable: Records that could not be read.
         mending: What to tell the ledger so that it says what the record says.
+        conflicts: (Cluster, host) -> GPU-time that runs held there at once beyond what is installed.
+        covered: Cluster -> from when to when records told of it.
     """
 
     amounts: dict[RunKey, Amounts] = field(default_factory=dict)
     differences: dict[RunKey, Difference] = field(default_factory=dict)
     unreadable: list[Difference] = field(default_factory=list)
     mending: dict[RunKey, list[tuple[Event, bytes]]] = field(default_factory=dict)
+    conflicts: dict[tuple[str, str], int] = field(default_factory=dict)
+    covered: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def found(self) -> list[Difference]:
@@ -70,6 +76,8 @@ class Reconciliation:
             theirs = {
                 workload: events for (book, workload), events in record.facts.items() if book == cluster
             }
+            told_s = [event.at_s for events in theirs.values() for event in events]
+            self._cover(cluster, min([bounds.from_s, *told_s]), min(bounds.to_s, bounds.taken_s))
             ours = set(running_workloads(reader, cluster, bounds.from_s, bounds.to_s))
             for workload, facts in _known(reader, cluster, sorted(theirs.keys() | ours)):
                 told = theirs.get(workload, [])
@@ -77,12 +85,27 @@ class Reconciliation:
                     continue
                 self._compare(cluster, workload, facts, told, bounds)
 
+    def find_conflicts(self, engine: sa.Engine) -> None:
+        """Find claims of runs that overlap on one GPU, over all that the records told of.
+
+        Raises:
+            Unavailable: When the database cannot be reached.
+        """
+        with reading(engine) as reader:
+            for cluster, span in sorted(self.covered.items()):
+                found = conflicts(claimed(reader, cluster, *span), installed(reader, cluster, *span))
+                self.conflicts |= {(cluster, host): gpu_ms for host, gpu_ms in found.items()}
+
     def note_faults(self, record: Record) -> None:
         """Add the records that could not be read."""
         self.unreadable += [
             Difference(Class.UNREADABLE, NO_RUN, 0, 0, f"{fault.message}. {fault.hint}")
             for fault in record.faults
         ]
+
+    def _cover(self, cluster: str, from_s: int, to_s: int) -> None:
+        before_s, until_s = self.covered.get(cluster, (from_s, to_s))
+        self.covered[cluster] = min(before_s, from_s), max(until_s, to_s)
 
     def _compare(
         self, cluster: str, workload: str, facts: Sequence[Known], told: Sequence[Event], bounds: Bounds

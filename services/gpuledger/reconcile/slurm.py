@@ -40,6 +40,7 @@ def with_file(
     for cluster in record.clusters:
         found.add(engine, record, cluster, f"slurm/{cluster}", record.bounds(cluster, grace_s, from_s))
     found.note_faults(record)
+    found.find_conflicts(engine)
     return found
 
 
@@ -76,4 +77,5 @@ def with_sacct(
         record = read_record(answer, (source(ACCOUNTING),), options)
         found.add(engine, record, cluster, f"slurm/{cluster}", Bounds(begin_s, end_s, now_s, grace_s))
         found.note_faults(record)
+    found.find_conflicts(engine)
     return found

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.accounting import document, job
+from tests.accounting import NODE, document, job
 from tests.collecting import Bin
 from tests.commands.fixtures import Ledger
 
@@ -32,6 +32,28 @@ def test_a_ledger_that_agrees_is_told_so(ledger: Ledger, record: Path) -> None:
     assert (ran.status, ran.out) == (0, "3 runs compared, 0 differ, 0 without a cause\n")
 
 
+def test_claims_that_overlap_on_a_host_are_told_and_stay_charged(ledger: Ledger, tmp_path: Path) -> None:
+    """Trap 35: nothing is clamped. Both jobs are charged, the status is 0, and one line says what two had at once."""
+    pair = written(
+        tmp_path / "sacct.json",
+        job(1, TAKEN_S - 9000, TAKEN_S - 5400, gpus=8),
+        job(2, TAKEN_S - 7200, TAKEN_S - 3600, gpus=8),
+    )
+    (tmp_path / "nodes.txt").write_text(NODE)
+    ledger.done("import", "slurm-sacct-json", pair)
+    ledger.done("import", "slurm-nodes", tmp_path / "nodes.txt", "--cluster", "alpha")
+
+    ran = ledger("reconcile", "slurm", pair)
+    assert (ran.status, ran.out.splitlines()[1:]) == (
+        0,
+        ["conflict: runs held 4.000 GPU-hours of node1 of alpha beyond what is installed"],
+    )
+    found = ledger.done("reconcile", "slurm", pair)
+    assert found["conflict_gpu_ms"] == 8000 * 1800
+    assert found["conflicts"] == [{"cluster": "alpha", "host": "node1", "gpu_ms": 8000 * 1800}]
+    assert found["ledger_gpu_ms"] == found["record_gpu_ms"] == 2 * 8000 * 3600
+
+
 def test_a_loss_is_shown_with_status_3_and_repaired_for_good(
     ledger: Ledger, record: Path, tmp_path: Path
 ) -> None:
@@ -49,6 +71,8 @@ def test_a_loss_is_shown_with_status_3_and_repaired_for_good(
         "runs": 3,
         "ledger_gpu_ms": 2_000_000 + 18_000,
         "record_gpu_ms": 2_000_000 + 6_000_000 + 18_000,
+        "conflict_gpu_ms": 0,
+        "conflicts": [],
         "repaired": 0,
         "classes": {"lost-event": 1},
         "differences": [

@@ -1,0 +1,53 @@
+"""What runs claim of hosts, and what is installed there: for the reconciliation, which tells where claims overlap.
+
+A run says how many GPUs it holds and on which hosts, and rarely which devices: its GPUs are spread evenly over its
+hosts, the odd milli-GPUs to the first, as in the warehouse.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gpuledger.database.engine import Reader
+from gpuledger.ledger.copying import driver
+
+
+class Claim(NamedTuple):
+    """GPUs of a host over ``[from_s, to_s)``: held by a run, or installed."""
+
+    host: str
+    gpus_milli: int
+    from_s: int
+    to_s: int
+
+
+def claimed(reader: Reader, cluster: str, from_s: int, to_s: int) -> Sequence[Claim]:
+    """Return what runs held in ``[from_s, to_s)`` of the hosts that they named, up to its end if they hold it still."""
+    rows = driver(reader).execute(
+        """
+        SELECT named.host,
+               s.gpus_milli / cardinality(s.hosts) + (named.position <= s.gpus_milli %% cardinality(s.hosts))::int,
+               greatest(extract(epoch FROM s.from_at)::bigint, %(from)s),
+               least(coalesce(extract(epoch FROM s.to_at)::bigint, %(to)s), %(to)s)
+        FROM ledger.segments AS s
+        CROSS JOIN LATERAL unnest(s.hosts) WITH ORDINALITY AS named (host, position)
+        WHERE s.book = %(book)s AND s.until_seq IS NULL AND s.from_at < to_timestamp(%(to)s)
+          AND (s.to_at IS NULL OR s.to_at > to_timestamp(%(from)s))
+        """,
+        {"book": cluster, "from": from_s, "to": to_s},
+    )
+    return [Claim(*row) for row in rows.fetchall()]
+
+
+def installed(reader: Reader, cluster: str, from_s: int, to_s: int) -> Sequence[Claim]:
+    """Return what was installed in ``[from_s, to_s)``, healthy or not."""
+    rows = driver(reader).execute(
+        """
+        SELECT host, gpus * 1000, greatest(extract(epoch FROM from_at)::bigint, %(from)s),
+               least(coalesce(extract(epoch FROM to_at)::bigint, %(to)s), %(to)s)
+        FROM ledger.hosts
+        WHERE book = %(book)s AND until_seq IS NULL AND from_at < to_timestamp(%(to)s)
+          AND (to_at IS NULL OR to_at > to_timestamp(%(from)s))
+        """,
+        {"book": cluster, "from": from_s, "to": to_s},
+    )
+    return [Claim(*row) for row in rows.fetchall()]
