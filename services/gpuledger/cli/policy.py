@@ -14,27 +14,30 @@ SHOWN_MAX = 10
 app = typer.Typer(help="The policy as a service.", no_args_is_help=True)
 
 
+Every = Annotated[int, typer.Option("--every", min=1, metavar="SECONDS", help="The interval of cycles.")]
+Keep = Annotated[
+    int, typer.Option("--keep", min=0, metavar="HOURS", help="How long every decision can be looked up.")
+]
+Silence = Annotated[
+    int,
+    typer.Option(
+        "--silence",
+        min=5,
+        max=86_400,
+        metavar="SECONDS",
+        help="How long a leader may say nothing before it is taken for paused; more than its longest cycle.",
+    ),
+]
+
+
 @app.command("run")
 def run(
     cluster: Annotated[
         list[str] | None, typer.Option("--cluster", help="A cluster; repeat for more; all unless given.")
     ] = None,
-    every: Annotated[
-        int, typer.Option("--every", min=1, metavar="SECONDS", help="The interval of cycles.")
-    ] = 60,
-    keep: Annotated[
-        int, typer.Option("--keep", min=0, metavar="HOURS", help="How long every decision can be looked up.")
-    ] = 24,
-    silence: Annotated[
-        int,
-        typer.Option(
-            "--silence",
-            min=5,
-            max=86_400,
-            metavar="SECONDS",
-            help="How long a leader may say nothing before it is taken for paused; more than its longest cycle.",
-        ),
-    ] = 60,
+    every: Every = 60,
+    keep: Keep = 24,
+    silence: Silence = 60,
     once: Annotated[bool, typer.Option("--once", help="One cycle for each cluster, then end.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="With --once: the ids as one JSON document.")

@@ -156,7 +156,7 @@ def test_what_the_window_has_to_forget_is_dated(world: World) -> None:
 
 def test_how_to_go_on_from_a_checkpoint_is_kept_aside_and_told(world: World) -> None:
     """An interactive run that has to leave: its user finds again where it stood, until that is erased."""
-    path = "/scratch/ada/session.ckpt"
+    path = "s3://ada/session"
     for at_s, said in ((NOON - 1200, path), (NOON - 900, "suspended")):
         world.take(happened(workload.Checkpointed, "w-a", at_s, run="1", restore=said))
     with reading(world.engine) as reader:
