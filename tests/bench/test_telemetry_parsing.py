@@ -82,7 +82,7 @@ CASES: dict[str, tuple[Callable[[Path, int], bytes], Callable[[Path], None], flo
     "dcgm": (scrapes, bare_scrapes, 0.3),
     "nvidia-smi-xml": (documents, bare_documents, 0.3),
     # A row is one device here, and so one event of its own, with identity, bytes and digest.
-    "nvidia-smi-csv": (rows, bare_rows, 0.2),
+    "nvidia-smi-csv": (rows, bare_rows, 0.25),
     # To find a pattern in a line is a microsecond; an event with its identity, bytes and digest is fifty.
     "xid-log": (lines, bare_lines, 0.01),
 }

@@ -30,7 +30,7 @@ from gpuledger.sources.slurm.reading import (
 )
 from gpuledger.sources.slurm.states import PENDING, state_of
 from gpuledger.sources.slurm.times import duration, limit_seconds, span
-from gpuledger.sources.values import name, shown, whole_number
+from gpuledger.sources.values import Odd, name, shown, whole_number
 
 REQUIRED = ("JobID", "State", "Submit", "Start", "End", "AllocTRES")
 """What a charge depends on. Account, User and Cluster are read where they are."""
@@ -53,6 +53,8 @@ _OWN = (
     "JobIDRaw",
 )  # fmt: skip
 """The other columns that are read beside JobID: what is each job's own."""
+
+_NOTHING_ODD: tuple[Odd, ...] = ()
 
 _DELIMITERS = (b"|#", b"|")
 _NUMBER = re.compile(r"(\d+)(?:_(\d+)|_\[([^\]]+)\]?|\+(\d+))?(\..+)?")
@@ -135,7 +137,10 @@ class _Rows(JobReader):
             )
         elapsed_s = None if elapsed in EMPTY else whole_number("ElapsedRaw", elapsed)
         like = self._like(self._shared(cells))
-        times = span(self.time, start, end, None if elapsed_s is None else elapsed_s + like.suspended_s)
+        start_s, end_s, oddities = self.times.known(start), self.times.known(end), _NOTHING_ODD
+        if start_s is None or end_s is None:
+            length_s = None if elapsed_s is None else elapsed_s + like.suspended_s
+            start_s, end_s, oddities = span(self.time, start, end, length_s)
         untracked = None
         if like.asked is None and like.held is None:
             untracked = asks_for_gpus(command) or self._old_request(cells)
@@ -144,15 +149,15 @@ class _Rows(JobReader):
             job=job_id,
             submitted_s=submitted_s,
             eligible_s=self.moment("Eligible", eligible),
-            started_s=times.start_s,
-            ended_s=times.end_s,
+            started_s=start_s,
+            ended_s=end_s,
             elapsed_s=elapsed_s,
             untracked=untracked,
             hosts=hosts_of("NodeList", hosts),
             exit=exit_ or None,
             lineage=original or sluid or None,
             raw=raw,
-            oddities=times.oddities,
+            oddities=oddities,
         )
 
     def _as_told(self, shared: tuple[str, ...]) -> SlurmJob:
