@@ -47,6 +47,20 @@ def test_shown_applied_and_listed(ledger: Ledger, card: Path) -> None:
     ledger.checked_digest()
 
 
+def test_as_of_knows_what_was_set_by_then(ledger: Ledger, card: Path) -> None:
+    ledger.done("policy-data", "apply", card, "--from", "2026-03-01")
+    ((recorded,),) = ledger.rows("SELECT max(recorded_at) FROM ledger.journal WHERE book = '~org'")
+    card.write_text("rate_card: {h100: 1000, b200: 3000}")
+    ledger.done("policy-data", "apply", card, "--from", "2026-03-01")
+    listed = ("policy-data", "list", "--at", "2026-03-01")
+    assert ledger.done(*listed)["rate_card"]["b200"] == 3000
+    then = ledger.done(*listed, "--as-of", recorded.isoformat())
+    assert (then["rate_card"]["b200"], len(then["versions"])) == (2500, 1)
+    before = ledger.done(*listed, "--as-of", "2001-01-01T00:00:00Z")
+    assert (before["rate_card"], before["versions"]) == ({}, [])
+    assert ledger(*listed, "--as-of", "2026-03-01").status == 2
+
+
 def test_who_set_a_version_is_named_until_that_person_is_erased(ledger: Ledger, card: Path) -> None:
     ledger.done("policy-data", "apply", card, "--from", "2026-03-01", LOGNAME="ada")
     listed = ("policy-data", "list", "--at", "2026-03-01")

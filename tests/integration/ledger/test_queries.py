@@ -82,6 +82,21 @@ def test_the_organisations_zone_is_the_last_set_or_the_default(ledger: Ledger) -
         assert queries.calendar(reader, Calendar("Asia/Tokyo")) == Calendar("America/Los_Angeles")
 
 
+def test_the_zone_of_a_recorded_time_is_the_one_of_then(ledger: Ledger) -> None:
+    for zone in ("Europe/Berlin", "America/Los_Angeles"):
+        ledger.append(told(0, PolicyChanged(policy="organisation", timezone=zone, period="month")))
+        ledger.clock.at += dt.timedelta(hours=1)
+    default = Calendar("Asia/Tokyo")
+    with reading(ledger.engine) as reader:
+        found = [
+            queries.calendar(reader, default, NOON + dt.timedelta(minutes=minutes))
+            for minutes in (-1, 0, 59, 60)
+        ]
+    assert [one.timezone for one in found] == [
+        "Asia/Tokyo", "Europe/Berlin", "Europe/Berlin", "America/Los_Angeles",
+    ]  # fmt: skip
+
+
 def test_an_account_exists_when_it_or_something_below_it_was_created(ledger: Ledger) -> None:
     ledger.append(
         told(0, AccountCreated(account="org/vision/seg")), told(1, AccountCreated(account="org/vision/seg"))
@@ -102,9 +117,12 @@ def test_dead_letters_are_counted_until_they_are_resolved(ledger: Ledger) -> Non
     letters = [DeadLetter("t", 0, n, f"t[0]@{n}", "c", "r", "h", b"x") for n in range(3)]
     with writing(ledger.engine) as writer:
         put(writer, letters, NOON)
-        resolve(writer, [waiting(writer)[0].id], NOON)
+        resolve(writer, [waiting(writer)[0].id], NOON + dt.timedelta(seconds=1))
     with reading(ledger.engine) as reader:
         assert queries.dead_letter_count(reader) == 2
+        assert queries.dead_letter_count(reader, NOON - dt.timedelta(seconds=1)) == 0
+        assert queries.dead_letter_count(reader, NOON) == 3
+        assert queries.dead_letter_count(reader, NOON + dt.timedelta(seconds=1)) == 2
         assert [stored.letter.position for stored in waiting(reader, limit=1)] == [1]
 
 

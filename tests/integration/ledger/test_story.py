@@ -15,10 +15,13 @@ from tests.integration.ledger.books import (
     submitted,
     told,
 )
+from tests.integration.ledger.test_admission import later, order
+from tests.integration.ledger.test_closing import close, lot
 
 from gpuledger.database.engine import reading
+from gpuledger.events.budget import AccountCreated
 from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger import story
+from gpuledger.ledger import queries, story
 
 
 def test_facts_come_in_the_order_of_the_book_up_to_an_instant(ledger: Ledger) -> None:
@@ -73,3 +76,19 @@ def test_nothing_lapses_and_no_cycle_is_known_where_there_is_none(ledger: Ledger
         assert story.lapses(reader, CLUSTER, dt.date(2026, 11, 1), ledger.calendar) == []
         assert story.unstarted_holds(reader, CLUSTER, 0) == []
         assert story.context(reader, CLUSTER, 2**31) is None
+
+
+def test_lots_that_a_close_carried_over_are_not_known_as_of_before_it(ledger: Ledger) -> None:
+    order(ledger, *(AccountCreated(account=name) for name in ("org", "org/vision")))
+    ledger.append(told(0, lot("2026-11", 100, expires_at=dt.datetime(2026, 12, 20, tzinfo=dt.UTC))))
+    later(ledger, 30 * 24 * HOUR)
+    day, calendar = dt.date(2026, 11, 30), ledger.calendar
+    with reading(ledger.engine) as reader:
+        before, seq = story.lapses(reader, CLUSTER, day, calendar), queries.sequences(reader)[CLUSTER]
+    close(ledger)
+    with reading(ledger.engine) as reader:
+        after, end = story.lapses(reader, CLUSTER, day, calendar), queries.sequences(reader)[CLUSTER]
+        assert story.lapses(reader, CLUSTER, day, calendar, seq=seq) == before
+        assert story.lapses(reader, CLUSTER, day, calendar, seq=end) == after
+    assert [lapse.period for lapse in before] == ["2026-11"]
+    assert [lapse.period for lapse in after if lapse not in before] == ["2026-12"]
