@@ -228,8 +228,8 @@ class Slow(Issuing):
 
 
 class SlowLeading(Leading):
-    def _issuing(self, connection: sa.Connection) -> Issuing:
-        return Slow(connection, self._clock, self._calendar)
+    def _issuing(self, connection: sa.Connection, *, every_s: int | None = None) -> Issuing:
+        return Slow(connection, self._clock, self._calendar, every_s=every_s)
 
 
 def test_a_cycle_that_takes_longer_than_its_session_may_be_silent_is_named_and_the_next_session_lasts(
