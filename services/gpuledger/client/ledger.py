@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 import httpx2
 import msgspec
-import stamina
 
 from gpuledger.client import answers
 from gpuledger.kernel.errors import Conflict, Corrupt, GpuledgerError, NotFound, Refused, Unavailable
+from gpuledger.kernel.retries import retry_context
 
 _TIMEOUT = httpx2.Timeout(10, connect=2)
 _ATTEMPTS = 3
@@ -199,7 +199,7 @@ class LedgerClient:
 
     def _send(self, path: str, parameters: dict[str, str]) -> httpx2.Response:
         try:
-            for attempt in stamina.retry_context(
+            for attempt in retry_context(
                 on=httpx2.NetworkError, attempts=_ATTEMPTS, timeout=_PATIENCE_S, wait_max=0.5, wait_jitter=0.1
             ):
                 with attempt:

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import stamina
-
 from gpuledger.kernel.errors import Refused, Unavailable
+from gpuledger.kernel.retries import retry_context
 
 TOLD = 300
 """Characters of a command's own complaint that a message repeats."""
@@ -22,9 +21,6 @@ FORCED: Mapping[str, str] = {
     "LC_ALL": "C",
     "SLURM_BITSTR_LEN": "0",  # the tasks of an array in full, however many
 }
-
-# Wherever structlog happens to be installed stamina would tell of each attempt on stdout, which belongs to the answer.
-stamina.instrumentation.set_on_retry_hooks(())
 
 
 class CommandFailed(Unavailable):
@@ -72,7 +68,7 @@ class Programs:
             )
         self.answers.mkdir(parents=True, exist_ok=True)
         draft = self.answers / f".{command[0]}.draft"
-        for attempt in stamina.retry_context(
+        for attempt in retry_context(
             on=CommandFailed, attempts=self.attempts, timeout=None, wait_initial=self.pause_s
         ):
             with attempt:

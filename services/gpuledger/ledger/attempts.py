@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import sqlalchemy as sa
-import stamina
 
 from gpuledger.database.engine import Writer, writing, writing_on
 from gpuledger.kernel.errors import Collided
+from gpuledger.kernel.retries import retry_context
 from gpuledger.ledger.store import note_collisions
 
 ATTEMPTS = 5
@@ -15,9 +15,6 @@ ATTEMPTS = 5
 
 PATIENCE_S = 150
 """After so long none is made again: a lock that did not come within a minute is waited for twice more."""
-
-# Wherever structlog happens to be installed stamina would tell of each attempt on stdout, which belongs to the answer.
-stamina.instrumentation.set_on_retry_hooks(())
 
 Result = TypeVar("Result")
 
@@ -43,7 +40,7 @@ def booked(
     Raises:
         Unavailable: When the database cannot be reached, ended a transaction that stood still, or gave each attempt up.
     """
-    for attempt in stamina.retry_context(
+    for attempt in retry_context(
         on=Collided, attempts=ATTEMPTS, timeout=PATIENCE_S, wait_initial=0.05, wait_max=2.0, wait_jitter=0.5
     ):
         opened = writing(engine) if isinstance(engine, sa.Engine) else writing_on(engine)
