@@ -1,11 +1,17 @@
 """``policy-data apply`` and ``list``: the rate card with its versions."""
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
 from tests.commands.fixtures import Ledger
+from tests.integration.pipelines.running import roll_up, why
 
 from gpuledger.database.engine import make_engine, writing
+from gpuledger.events.envelope import make
+from gpuledger.events.host import HealthObserved
+from gpuledger.events.workload import Ended, Started, Submitted
+from gpuledger.ingest.intake import Intake
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import SystemClock
 from gpuledger.ledger.policies import set_weights
@@ -144,4 +150,80 @@ def test_settings_of_the_policy_are_listed_with_their_versions(ledger: Ledger, c
     people = ledger("policy-data", "list", "--at", "2026-03-01").out
     assert "by ada: alex: quantum_s 600" in people
     assert "alex" in people.partition("setting of the policy")[2]
+    ledger.checked_digest()
+
+
+TABLE = (
+    "xid_table: {unhealthy: [48], draining: [63], application: [119], repeated: {}, remap_failed: unhealthy,"
+    " remap_pending: draining, lost: unhealthy}"
+)
+"""What the table in force until now calls unhealthy, 119, is a program's own fault here."""
+
+HOST = {"cluster": "alpha", "host": "alpha-0001"}
+FEBRUARY, MARCH = "2026-02", "2026-03"
+
+
+def tenth(period: str) -> int:
+    return Calendar().period_bounds_s(period)[0] + 9 * 86_400
+
+
+def two_hours_of_trouble(ledger: Ledger, period: str) -> None:
+    """XID 119 on a host of eight GPUs, clean two hours later; a job ran on another host before."""
+    at_s, named = tenth(period), {"cluster": "alpha", "workload": f"w-{period}"}
+    asked = Submitted(**named, account="alpha/vision", user="ada", gpus_milli=8000)
+    facts = [
+        (at_s, asked),
+        (at_s, Started(**named, run="r1", attempt=1, gpus_milli=8000, hosts=["alpha-0002"])),
+        (at_s + 3600, Ended(**named, run="r1", reason="completed")),
+        (at_s, HealthObserved(**HOST, kind="xid", gpu_uuid="GPU-1", code=119)),
+        (at_s + 7200, HealthObserved(**HOST, kind="clean", gpu_uuid="GPU-1")),
+    ]
+    engine = make_engine(ledger.url)
+    intake = Intake(engine, SystemClock(), Calendar())
+    intake.take(
+        [make(id=f"{period}/{n}", source="test/alpha", at_s=s, data=f)[0] for n, (s, f) in enumerate(facts)]
+    )
+    intake.open_periods(["alpha"])
+    engine.dispose()
+
+
+def availability(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, int]]:
+    """Roll the two days up, and return hours of GPUs that were installed and not healthy on each."""
+    monkeypatch.setenv("GPULEDGER_DATABASE_URL", ledger.url)
+    days = [dt.datetime.fromtimestamp(tenth(period), dt.UTC).date() for period in (FEBRUARY, MARCH)]
+    for day in days:
+        result = roll_up(ledger.url, day, day, now_s=tenth("2026-04"), cluster="alpha")
+        assert result.success, why(result)
+    rows = ledger.rows(
+        "SELECT day, installed_gpu_ms / 3600000, (unhealthy_gpu_ms + unhealthy_occupied_gpu_ms) / 3600000"
+        " FROM warehouse.layer_metrics_day WHERE cluster = 'alpha'"
+    )
+    return {f"{day:%Y-%m}": (installed, unhealthy) for day, installed, unhealthy in rows if day in days}
+
+
+def test_availability_of_an_open_and_a_closed_month_is_computed_anew_under_another_xid_table(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Physics is not sealed, money is: what was unhealthy changes in both months, the closed statement does not."""
+    inventory, table = tmp_path / "inventory.yaml", tmp_path / "policy.yaml"
+    hosts = ", ".join(f"{{name: alpha-000{n}, gpus: 8, model: h100}}" for n in (1, 2))
+    inventory.write_text(f"clusters: {{alpha: {{hosts: [{hosts}]}}}}")
+    table.write_text(TABLE)
+    ledger.done("inventory", "apply", inventory, "--from", "2026-02-01", "--yes")
+    for period in (FEBRUARY, MARCH):
+        two_hours_of_trouble(ledger, period)
+    ledger.done("close", "run", FEBRUARY, "--cluster", "alpha", "--yes")
+    sealed = ledger.done("balance", "alpha/vision", "--cluster", "alpha", "--period", FEBRUARY)
+    whole = 16 * 24
+    assert availability(ledger, monkeypatch) == {FEBRUARY: (whole, 16), MARCH: (whole, 16)}
+
+    done = ledger.done("policy-data", "apply", table, "--from", "2026-03-01", "--yes")
+    assert "~ xid      119  unhealthy -> application" in done["changes"]
+    assert availability(ledger, monkeypatch) == {FEBRUARY: (whole, 16), MARCH: (whole, 0)}
+    ledger.done("policy-data", "apply", table, "--from", "2026-02-01", "--yes")
+    assert availability(ledger, monkeypatch) == {FEBRUARY: (whole, 0), MARCH: (whole, 0)}
+
+    assert ledger.done("balance", "alpha/vision", "--cluster", "alpha", "--period", FEBRUARY) == sealed
+    observed = "SELECT count(*) FROM ledger.journal WHERE type = 'health.observed'"
+    assert ledger.rows(observed) == [(4,)]
     ledger.checked_digest()
