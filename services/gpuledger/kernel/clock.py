@@ -1,6 +1,7 @@
 """Time as an argument: the one module that reads the wall clock."""
 
 import datetime as dt
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -37,8 +38,9 @@ def seconds(instant: dt.datetime) -> int:
     return since.days * 86_400 + since.seconds
 
 
+@lru_cache(maxsize=16_384)
 def instant(at_s: int) -> dt.datetime:
-    """Return whole seconds since 1970-01-01T00:00:00Z as an aware UTC instant."""
+    """Return whole seconds since 1970-01-01T00:00:00Z as an aware UTC instant; a fact's is asked for several times."""
     return dt.datetime.fromtimestamp(at_s, dt.UTC)
 
 

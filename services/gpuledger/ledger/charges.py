@@ -7,6 +7,7 @@ is that of DESIGN section 7. Holds are in weighted units only: physical time is 
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, owner_of
@@ -291,14 +292,20 @@ def pots(key: Key, booking: Booking) -> tuple[Pot, Pot]:
 
     What rolls over enters the budget of the period after that of its day; a minimum is issued by the period before.
     """
-    code, period = key.code, booking.period(key.day)
-    into = period
+    code, _, account, pot, _, day = key
+    return _pots(code, account, pot, day, booking)
+
+
+@lru_cache(maxsize=4096)
+def _pots(code: str, account: str, pot: str, day: dt.date, booking: Booking) -> tuple[Pot, Pot]:
+    """Return the pots; the runs of an account's day all move between the same two."""
+    period = into = booking.period(day)
     if code == ROLLOVER:
-        into = booking.period(key.day + _ONE_DAY)
+        into = booking.period(day + _ONE_DAY)
     elif code == MINIMUM:
-        code, period = GRANT, booking.period(key.day - _ONE_DAY)
-    owner = BOOK_POT_ACCOUNT if key.pot in ("issue", "free") else key.account
-    return Pot(key.pot, owner, period), Pot(_INTO[code, key.pot], key.account, into)
+        code, period = GRANT, booking.period(day - _ONE_DAY)
+    owner = BOOK_POT_ACCOUNT if pot in ("issue", "free") else account
+    return Pot(pot, owner, period), Pot(_INTO[code, pot], account, into)
 
 
 def grant(account: str, gpu_ms: int, day: dt.date, booking: Booking, code: str = GRANT) -> Posting:
