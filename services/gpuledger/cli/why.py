@@ -39,7 +39,7 @@ def why(
         calendar = queries.calendar(reader, config.calendar, known_at)
         at_s = moment_or_now(at, "--at", calendar, known_at)
         answer = ask(
-            reader, workload, cluster=cluster, at_s=at_s, as_of=known_at, default=config.calendar, what_if=what_if
+            reader, workload, cluster=cluster, at_s=at_s, as_of=known_at, what_if=what_if
         )  # fmt: skip
     if as_json:
         print_json(answer.as_json())

@@ -5,24 +5,23 @@ Nothing here grows with the queue: a story is told from the rows that name the w
 
 import datetime as dt
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from gpuledger.database.engine import Reader
 from gpuledger.events.words import ASIDE
-from gpuledger.events.workload import Checkpointed
+from gpuledger.events.workload import Checkpointed, Submitted
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries, settlement, store
 from gpuledger.ledger.as_of import Vector, said, seq_of
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.costs import Cost, add_up
-from gpuledger.ledger.facts import Known
+from gpuledger.ledger.facts import Known, winner
 from gpuledger.ledger.mapping import Rules
+from gpuledger.ledger.segments import derive
 
 _NEAR = 3
 _LOOKED_AT = 2_000
@@ -160,12 +159,6 @@ def near_names(reader: Reader, book: str, workload: str) -> list[str]:
     return [name for lowered in near for name in names if name.lower() == lowered][:_NEAR]
 
 
-def cost_of(reader: Reader, cluster: str, workload: str, to: dt.date, *, seq: int | None = None) -> Cost:
-    """Return what is booked for a workload for days up to one, in the organisation's zone, as of a row of the book."""
-    posted = store.posted_of(reader, cluster, [workload], seq=seq)
-    return add_up(((key, posted.amount) for _, key, posted in posted), to)
-
-
 def context(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> Context | None:
     """Return allocations and reservations of the newest cycle up to an instant; None when there was none."""
     row = (
@@ -209,33 +202,67 @@ def window_use(
 
 
 def declared_limits(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> Mapping[str, int]:
-    """Return workload -> the limit that it declared for its runs, of those that run or wait at an instant."""
-    rows = driver(reader).execute(
-        f"""
-        SELECT DISTINCT ON (workload) workload, (body->>'time_limit_s')::bigint FROM ledger.journal
-        WHERE book = %(book)s AND type = 'workload.submitted' AND body->>'time_limit_s' IS NOT NULL
+    """Return workload -> the limit that it declared for its runs, of those that run or wait at an instant.
+
+    Of several submissions the one counts that wins (law 3), as everywhere, whichever was booked last.
+    """
+    rows = (
+        driver(reader)
+        .execute(
+            f"""
+        SELECT workload, count(*), max((body->>'time_limit_s')::bigint) FROM ledger.journal
+        WHERE book = %(book)s AND type = 'workload.submitted' AND effective_at <= to_timestamp(%(at)s)
           AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)
           AND workload IN (
             SELECT workload FROM ledger.segments AS s WHERE book = %(book)s AND {said("s", seq)}
               AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
             UNION SELECT workload FROM ledger.waits AS w WHERE book = %(book)s AND {said("w", seq)}
               AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s)))
-        ORDER BY workload, seq DESC
+        GROUP BY workload HAVING max((body->>'time_limit_s')::bigint) IS NOT NULL
         """,
-        {"book": cluster, "at": at_s, "seq": seq},
+            {"book": cluster, "at": at_s, "seq": seq},
+        )
+        .fetchall()
     )
-    return dict(rows.fetchall())
+    limits: dict[str, int] = {workload: limit_s for workload, times, limit_s in rows if times == 1}
+    for workload, known in _known(reader, cluster, [name for name, times, _ in rows if times > 1], at_s, seq):
+        counts = winner([fact for fact in known if isinstance(fact.data, Submitted)])
+        if counts is not None and (limit_s := getattr(counts.data, "time_limit_s", None)) is not None:
+            limits[workload] = limit_s
+    return limits
+
+
+def _known(
+    reader: Reader, cluster: str, workloads: Sequence[str], at_s: int, seq: int | None
+) -> Iterator[tuple[str, list[Known]]]:
+    """Yield each workload with its facts up to an instant, and up to a row of the book where one is given."""
+    known: dict[str, list[Known]] = {name: [] for name in workloads}
+    for name, fact in store.facts_of(reader, cluster, workloads, seq=seq):
+        if fact.at_s <= at_s:
+            known[name].append(fact)
+    yield from known.items()
 
 
 def lapses(
-    reader: Reader, cluster: str, after: dt.date, calendar: Calendar, *, seq: int | None = None
+    reader: Reader, cluster: str, at_s: int, calendar: Calendar, *, seq: int | None = None
 ) -> list[Lapse]:
-    """Return the lots that are gone on a day after one, within their period or later; by day and account."""
-    found = [
-        Lapse(account, period, lot.name, lot.expires_on, lot.amount // WEIGHT_ONE)
-        for (account, period), own in settlement.standing(reader, cluster, calendar, seq).items()
+    """Return the lots that are gone on a day after that of an instant, of those given by then; by day and account."""
+    after = calendar.day_of(at_s)
+    lots = [
+        (place, lot)
+        for place, own in settlement.standing(reader, cluster, calendar, seq).items()
         for lot in own
         if lot.expires_on is not None and lot.expires_on > after and lot.amount > 0
+    ]
+    rows = driver(reader).execute(
+        "SELECT seq FROM ledger.journal WHERE book = %s AND seq = ANY(%s) AND effective_at > to_timestamp(%s)",
+        (cluster, [lot.created for _, lot in lots], at_s),
+    )
+    later = {created for (created,) in rows}
+    found = [
+        Lapse(account, period, lot.name, lot.expires_on, lot.amount // WEIGHT_ONE)
+        for (account, period), lot in lots
+        if lot.expires_on is not None and lot.created not in later
     ]
     return sorted(found, key=lambda lapse: (lapse.on, lapse.account, lapse.name))
 
@@ -243,11 +270,23 @@ def lapses(
 def unstarted_holds(
     reader: Reader, cluster: str, at_s: int, *, seq: int | None = None
 ) -> list[tuple[str, str, int, int]]:
-    """Return (workload, account, GPUs in milli, expiry) of what is set aside and not started, by expiry."""
+    """Return (workload, account, GPUs in milli, expiry) of what is set aside and not started at an instant, by expiry.
+
+    A hold that was drained, given back or replaced since was set aside then all the same: it follows from the facts of
+    then. Whatever set something aside by then has a row that says so, in force or not any more.
+    """
     rows = driver(reader).execute(
-        f"SELECT workload, account, gpus_milli, expires_at FROM ledger.holds AS h"
-        f" WHERE book = %(book)s AND {said('h', seq)} AND run IS NULL AND expires_at > to_timestamp(%(at)s)"
-        " ORDER BY expires_at, workload",
-        {"book": cluster, "at": at_s, "seq": seq},
+        "SELECT DISTINCT h.workload FROM ledger.holds AS h"
+        " WHERE h.book = %(book)s AND h.expires_at > to_timestamp(%(at)s) AND EXISTS ("
+        "   SELECT FROM ledger.journal AS j WHERE j.book = h.book AND j.workload = h.workload"
+        "     AND j.type = 'decision.made' AND j.effective_at <= to_timestamp(%(at)s))",
+        {"book": cluster, "at": at_s},
     )
-    return [(workload, account, milli, seconds(expires)) for workload, account, milli, expires in rows]
+    rules = queries.mapping(reader, cluster, seq)
+    found = [
+        (hold.expires_s, workload, hold.account, hold.gpus_milli)
+        for workload, known in _known(reader, cluster, [name for (name,) in rows], at_s, seq)
+        for hold in derive(known, rules).holds
+        if hold.run is None and hold.expires_s is not None and hold.expires_s > at_s
+    ]
+    return [(workload, account, milli, expires_s) for expires_s, workload, account, milli in sorted(found)]

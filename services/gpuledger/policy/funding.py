@@ -4,7 +4,7 @@ The answer for hard accounts is the one that an admission gives: the same arithm
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.ledger.balances import BalanceQuery, balance
+from gpuledger.ledger.periods import is_opened
 from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.rates import UNWEIGHTED
 
@@ -28,12 +29,12 @@ class Cover:
 
     Args:
         gpu_ms: What it takes, in weighted units.
-        fits: Whether that is there.
+        fits: Whether that is there; None where nobody can know it: grants of a period are still to come.
         reason: One sentence, with the account that binds.
     """
 
     gpu_ms: int
-    fits: bool
+    fits: bool | None
     reason: str
 
     def as_json(self) -> dict[str, Any]:
@@ -130,14 +131,17 @@ def _of_hard(seen: Seen, need: Need) -> Cover:
 
 def _of_soft(seen: Seen, need: Need) -> Cover:
     """Say what is left, and how far it would be overdrawn: a soft account's work goes on either way."""
-    amount, short = 0, []
+    amount, short, unopened = 0, list[str](), list[str]()
     for period, part in _parts(seen, need):
         amount += part
         query = BalanceQuery(cluster=seen.cluster, period=period, as_of=seen.as_of)
         try:
             found = balance(seen.reader, need.account, query, seen.now_s, seen.calendar)
         except NotFound:
-            short.append(f"{need.account} was granted nothing for {period}")
+            if _is_to_come(seen, period):
+                unopened.append(period)
+            else:
+                short.append(f"{need.account} was granted nothing for {period}")
             continue
         if found.available_gpu_ms < part:
             whose = (
@@ -149,10 +153,23 @@ def _of_soft(seen: Seen, need: Need) -> Cover:
                 f"{need.account} has {gpu_hours(found.available_gpu_ms)} GPU-hours left{whose} in {period}, and"
                 f" {gpu_hours(part)} are needed"
             )
+    if not short and unopened:
+        return Cover(gpu_ms=amount, fits=None, reason=_not_known(unopened))
     if not short:
         return Cover(gpu_ms=amount, fits=True, reason=f"{gpu_hours(amount)} GPU-hours are there.")
     reason = f"{'; '.join(short)}. It is soft: its work is charged on, and comes later in the order."
     return Cover(gpu_ms=amount, fits=False, reason=reason)
+
+
+def _is_to_come(seen: Seen, period: str) -> bool:
+    """Tell whether the grants of a period are still to come: it begins after the present, and is not open yet."""
+    begins_s, _ = seen.calendar.period_bounds_s(period)
+    return begins_s > seen.now_s and not is_opened(seen.reader, seen.cluster, period)
+
+
+def _not_known(periods: Sequence[str]) -> str:
+    are = "is" if len(periods) == 1 else "are"
+    return f"{' and '.join(periods)} {are} not open yet: what is granted then is not known."
 
 
 def _parts(seen: Seen, need: Need) -> Iterator[tuple[str, int]]:

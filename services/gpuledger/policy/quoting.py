@@ -44,7 +44,7 @@ class Quoted:
     @property
     def is_allocated(self) -> bool:
         """Whether it would run charged and protected: shares, a minimum runtime, and a hold where one is needed."""
-        return self.quote.is_funded and (self.funding.hold.fits or not self.funding.is_hard)
+        return self.quote.is_funded and (self.funding.hold.fits is not False or not self.funding.is_hard)
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer under its published keys."""
@@ -88,8 +88,8 @@ class Quoted:
         yield f"Hold of {hours(self.funding.hold.gpu_ms)}: {_fits(self.funding.hold.fits)}. {self.funding.hold.reason}"
         whole = self.funding.whole
         if whole is not None and self.runtime_s is not None:
-            can = f"It {'can' if whole.fits else 'cannot'} finish inside the budget"
-            yield f"{can} ({duration(self.runtime_s)}, {hours(whole.gpu_ms)}): {whole.reason}"
+            can = {True: "It can", False: "It cannot", None: "Nobody can say yet whether it can"}[whole.fits]
+            yield f"{can} finish inside the budget ({duration(self.runtime_s)}, {hours(whole.gpu_ms)}): {whole.reason}"
 
 
 def ask_quote(
@@ -141,5 +141,5 @@ def ask_quote(
     )
 
 
-def _fits(fits: bool) -> str:  # noqa: FBT001 - the word for it
-    return "fits" if fits else "does not fit"
+def _fits(fits: bool | None) -> str:  # noqa: FBT001 - the word for it
+    return {True: "fits", False: "does not fit", None: "is not known to fit"}[fits]

@@ -14,7 +14,7 @@ from gpuledger.events import workload as events
 from gpuledger.events.decision import DecisionMade
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.clock import iso, seconds
-from gpuledger.ledger.costs import Cost
+from gpuledger.ledger.costs import Cost, cost_of
 from gpuledger.ledger.facts import STOPS, Known, winner
 from gpuledger.ledger.holds import admitted
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules, Understood
@@ -125,14 +125,14 @@ class Told:
     Args:
         known: Every fact up to the instant.
         rules: The mapping that the book reads them by.
-        cost: What is booked.
+        ticked_s: Where the book's clock stands; None before its first tick.
         preempted_for: Run -> why the policy told it to leave, where a recorded cycle says so.
         restores: Digest of a checkpoint -> what its user needs to go on from it.
     """
 
     known: Sequence[Known]
     rules: Rules
-    cost: Cost
+    ticked_s: int | None = None
     preempted_for: Mapping[str, str] = field(default_factory=dict)
     restores: Mapping[bytes, str] = field(default_factory=dict)
 
@@ -157,7 +157,7 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         *_marks(told, history),
         *_credits(history),
     ]
-    open_segment = next((s for s in history.segments if s.to_s is None), None)
+    cost, open_gpu_ms = cost_of(history, at_s, told.ticked_s)
     account = next(
         iter(s.account for s in reversed(history.segments)), asked.meaning.account if asked else ""
     )
@@ -173,8 +173,8 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         minimum_runtime_s=asked.minimum_runtime_s if asked else None,
         eligible_at_s=min((wait.from_s for wait in history.waits), default=None),
         happenings=tuple(sorted(found, key=lambda one: (one.at_s, one.what == _AGAIN))),
-        cost=told.cost,
-        open_gpu_ms=0 if open_segment is None else _not_booked(history, told.cost, at_s),
+        cost=cost,
+        open_gpu_ms=open_gpu_ms,
         superseded=superseded(told.known),
     )
 
@@ -193,11 +193,6 @@ def _state(history: History, at_s: int) -> State:
     if not waits:
         return State.OVER
     return State.WAITS if min(wait.from_s for wait in waits) <= at_s else State.NOT_ELIGIBLE
-
-
-def _not_booked(history: History, cost: Cost, at_s: int) -> int:
-    used = sum(s.gpus_milli * max(s.until_s(at_s) - s.from_s, 0) for s in history.segments)
-    return max(used - cost.charged_gpu_ms - cost.unallocated_gpu_ms, 0)
 
 
 def _submission(asked: Understood | None, history: History) -> Iterable[Happening]:

@@ -58,7 +58,7 @@ def _of_budgets(
             at_s=expires_s, kind=Kind.HOLD_EXPIRY, certainty=Certainty.BOUND, text=text, workload=workload,
             account=account, gpus_milli=milli,
         )  # fmt: skip
-    for lapse in rows.lapses(reader, cluster, calendar.day_of(at_s), calendar, seq=seq):
+    for lapse in rows.lapses(reader, cluster, at_s, calendar, seq=seq):
         if lapse.on > calendar.days_of(lapse.period)[1]:
             continue  # it outlives its period, whose close ends it or carries it over
         lot = f"{hours(lapse.granted_gpu_ms)} of {lapse.period} ({lapse.name})"

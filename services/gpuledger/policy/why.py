@@ -12,7 +12,6 @@ from typing import Any
 from gpuledger.database.engine import Reader
 from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.amounts import WEIGHT_ONE
-from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import cycles, queries
 from gpuledger.ledger import story as rows
@@ -131,7 +130,6 @@ def why(
     cluster: str | None,
     at_s: int,
     as_of: dt.datetime | None = None,
-    default: Calendar | None = None,
     what_if: bool = False,
 ) -> Why:
     """Return a workload's story at an instant and, while it waits, why it does.
@@ -142,7 +140,6 @@ def why(
         cluster: Where; may be left out where one cluster alone knows it.
         at_s: The instant: facts and cycles of later ones do not count.
         as_of: Recorded time: what the books said then; now unless given.
-        default: The calendar before the organisation has set one.
         what_if: Whether to look for what would let it start, by running cycles on changed states.
 
     Raises:
@@ -156,12 +153,11 @@ def why(
         raise Refused(f"workload {workload!r} is known on {names}", hint="name one: --cluster")
     facts = found[0]
     book, seq = facts.cluster, seq_of(vector, facts.cluster)
-    calendar = queries.calendar(reader, default or Calendar(), as_of)
     config = read_config(reader, book, at_s, org_seq=seq_of(vector, ORG_BOOK))
     told = Told(
         facts.known,
         facts.rules,
-        rows.cost_of(reader, book, workload, calendar.day_of(at_s), seq=seq),
+        queries.ticks(reader, as_of).get(book),
         _preempted_for(reader, book, workload, preempted_runs(facts.known), seq),
         rows.restores(reader, facts.known, book, workload),
     )

@@ -59,8 +59,18 @@ def test_a_soft_account_is_told_how_far_it_is_overdrawn(vision: Ledger) -> None:
 
 def test_each_period_pays_for_its_part(vision: Ledger) -> None:
     found = ask(vision, 8, starts_s=EDGE_S - 4 * HOUR)
-    assert found.hold.gpu_ms == 8 * GPU_HOUR
-    assert found.hold.reason.startswith("org/vision was granted nothing for 2026-12")
+    assert (found.hold.gpu_ms, found.hold.fits) == (8 * GPU_HOUR, None)
+    assert found.hold.reason == "2026-12 is not open yet: what is granted then is not known."
+    vision.append(told(1, granted("org/vision", "2026-12", 3 * GPU_HOUR)))
+    known = ask(vision, 8, starts_s=EDGE_S - 4 * HOUR).hold
+    assert known.fits is False
+    assert known.reason.startswith("org/vision has 3.000 GPU-hours left in 2026-12, and 4.000 are needed.")
+
+
+def test_a_period_that_began_without_a_grant_is_no_matter_of_waiting(vision: Ledger) -> None:
+    past = ask(vision, 8, starts_s=at("2026-10-15T00:00:00Z")).hold
+    assert past.fits is False
+    assert past.reason.startswith("org/vision was granted nothing for 2026-10")
 
 
 def test_nothing_needs_nothing(vision: Ledger) -> None:

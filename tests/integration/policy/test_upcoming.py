@@ -62,6 +62,27 @@ def test_a_lot_that_outlives_its_period_lapses_on_no_day_of_it(world: World) -> 
     assert lapses == ["2027-01-31T00:00:00Z"]
 
 
+def test_holds_and_lots_are_those_of_the_instant_that_is_asked_about(world: World) -> None:
+    """What was set aside then is told then, though it was drained since; what came later is not."""
+    world.cycle()
+    world.admit("w-b4", NOON + 30)
+    world.take(started("w-b4", NOON + 90, 4))
+    grant = Granted(
+        account="c/a", cluster="c", period="2027-01", gpu_ms=3_600_000, expires_at=instant(NOON + 12 * HOUR),
+        reason="test", by="test",
+    )  # fmt: skip
+    world.take(event("grant", NOON + 60, grant))
+
+    def told(at_s: int) -> list[str]:
+        kinds = (Kind.HOLD_EXPIRY, Kind.LOT_LAPSE)
+        return [one.workload or one.kind.value for one in agenda(world, at_s).entries if one.kind in kinds]
+
+    assert told(NOON + 29) == []
+    assert told(NOON + 59) == ["w-b4"]
+    assert told(NOON + 60) == ["w-b4", "budget lapses"]
+    assert told(NOON + 90) == ["budget lapses"]
+
+
 @pytest.mark.parametrize("every_s", [20, 300])
 def test_a_reservation_has_the_date_that_why_tells_and_keeps_it_between_cycles(
     world: World, every_s: int

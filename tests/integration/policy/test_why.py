@@ -107,6 +107,13 @@ def test_cost_is_what_is_booked_and_what_came_since(world: World) -> None:
     assert world.why("w-a").story.open_gpu_ms == 6 * HOUR * 1000
 
 
+def test_cost_at_an_instant_of_the_past_counts_up_to_it_and_no_more_of_its_day(world: World) -> None:
+    for ago_s in (HOUR, 30, 0):
+        at_s = NOON - DAY + 3 * HOUR - ago_s
+        story = world.why("w-old", at_s).story
+        assert story.cost.charged_gpu_ms + story.open_gpu_ms == 10 * 1000 * (3 * HOUR - ago_s)
+
+
 def test_an_unknown_workload_is_named_with_near_ones(world: World) -> None:
     with pytest.raises(NotFound, match="w-b5") as caught:
         world.why("w-b5")

@@ -1,31 +1,35 @@
-"""What a workload cost, from what is posted for it."""
+"""What a workload cost up to an instant."""
 
-import datetime as dt
+from gpuledger.events import workload as events
+from gpuledger.ledger.costs import cost_of
+from gpuledger.ledger.facts import Known
+from gpuledger.ledger.segments import derive
 
-from gpuledger.ledger.charges import PHYSICAL, WEIGHTED, Key
-from gpuledger.ledger.costs import Cost, add_up
-
-DAY, NEXT = dt.date(2027, 1, 15), dt.date(2027, 1, 16)
-
-
-def key(code: str, pot: str, commodity: str = PHYSICAL, day: dt.date = DAY) -> Key:
-    return Key(code, commodity, "org", pot, "r1", day)
+DAY = 86_400
 
 
-def test_charges_of_hold_and_budget_are_added_and_weights_are_left_out() -> None:
-    posted = [
-        (key("charge", "held"), 5),
-        (key("charge", "budget"), 7),
-        (key("charge", "budget", WEIGHTED), 7000),
-        (key("unallocated", "free"), 3),
-        (key("credit", "spent"), 2),
-        (key("credit", "issue", WEIGHTED), 2000),
-        (key("hold", "budget", WEIGHTED), 99),
-    ]
-    assert add_up(posted, DAY) == Cost(12, 3, 2)
+def fact(at_s: int, kind: type, **keys: object) -> Known:
+    data = kind(cluster="c", workload="w", run="1", **keys)
+    return Known(data, at_s, "test", b"%d" % at_s)
 
 
-def test_later_days_do_not_count() -> None:
-    posted = [(key("charge", "budget"), 5), (key("charge", "budget", day=NEXT), 7)]
-    assert add_up(posted, DAY).charged_gpu_ms == 5
-    assert add_up(posted, NEXT).charged_gpu_ms == 12
+def started(at_s: int) -> Known:
+    return fact(at_s, events.Started, attempt=1, gpus_milli=8000, hosts=["h1"])
+
+
+def test_an_open_run_is_booked_up_to_the_tick_and_the_rest_came_since() -> None:
+    history = derive([started(100)])
+    assert cost_of(history, 1100, 500) == ((8000 * 400, 0, 0), 8000 * 600)
+    assert cost_of(history, 1100, None) == ((0, 0, 0), 8000 * 1000)
+
+
+def test_of_a_day_that_is_booked_whole_only_what_was_before_the_instant_counts() -> None:
+    history = derive([started(DAY - 3600)])
+    for at_s in (DAY - 1800, DAY, DAY + 7):  # ticks came later: all of it is booked
+        assert cost_of(history, at_s, 5 * DAY) == ((8000 * (at_s - DAY + 3600), 0, 0), 0)
+
+
+def test_classes_stay_apart_and_what_is_over_is_booked() -> None:
+    change = fact(400, events.ClassChanged, klass="unallocated", reason="no budget")
+    history = derive([started(100), change, fact(1000, events.Ended, reason="completed")])
+    assert cost_of(history, 2000, None) == ((8000 * 300, 8000 * 600, 0), 0)

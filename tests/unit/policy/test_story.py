@@ -8,14 +8,12 @@ from gpuledger.events import workload as events
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.clock import instant
-from gpuledger.ledger.costs import Cost
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import AS_GIVEN
 from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.story import State, Story, Told, preempted_runs, tell
 
 HOUR = 3600
-NOTHING = Cost(0, 0, 0)
 
 
 def fact(at_s: int, kind: type[Fact], **keys: Any) -> Known:  # noqa: ANN401
@@ -39,8 +37,10 @@ def admitted(at_s: int, klass: str = "allocated", attempt: int = 1, **keys: Any)
     return fact(at_s, DecisionMade, klass=klass, attempt=attempt, **given)
 
 
-def story(*known: Known, at_s: int = 10**6, cost: Cost = NOTHING, why: dict[str, str] | None = None) -> Story:
-    return tell("c", "w", at_s, Told(known, AS_GIVEN, cost, why or {}), PolicyConfig())
+def story(
+    *known: Known, at_s: int = 10**6, ticked_s: int | None = None, why: dict[str, str] | None = None
+) -> Story:
+    return tell("c", "w", at_s, Told(known, AS_GIVEN, ticked_s, why or {}), PolicyConfig())
 
 
 def told(found: Story) -> list[tuple[int, str]]:
@@ -58,7 +58,7 @@ def test_the_last_checkpoint_says_how_to_go_on_from_it_or_from_the_one_that_says
     restores = {first.digest: "s3://ckpt/1", second.digest: "s3://ckpt/2"}
 
     def text(*facts: Known, restores: dict[bytes, str]) -> str:
-        said = Told(facts, AS_GIVEN, NOTHING, restores=restores)
+        said = Told(facts, AS_GIVEN, restores=restores)
         return text_of(tell("c", "w", 10**6, said, PolicyConfig()), "checkpointed")
 
     saved = "Saved its work, for the last time so far."
@@ -190,7 +190,8 @@ def test_slices_beyond_the_protection_are_told(extends: str, what: str) -> None:
 
 
 def test_the_cost_counts_what_is_not_booked_yet_of_an_open_run() -> None:
-    found = story(submitted(), started(100), at_s=1100, cost=Cost(8000 * 400, 0, 0))
+    found = story(submitted(), started(100), at_s=1100, ticked_s=500)
+    assert found.cost == (8000 * 400, 0, 0)
     assert found.open_gpu_ms == 8000 * 600
     assert found.as_json()["cost"]["not_booked_yet_gpu_hours"] == "1.333"
     assert story(submitted(), started(100), fact(200, events.Ended, run="1", reason="x")).open_gpu_ms == 0
