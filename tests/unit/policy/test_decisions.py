@@ -4,13 +4,19 @@ from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, ru
 
 from gpuledger.policy.cycle import (
     Action,
+    ClusterState,
     Cycle,
     HostState,
     PendingWorkload,
     PolicyConfig,
     RunningRun,
     run_cycle,
+    tree_of,
 )
+from gpuledger.policy.decisions import Decision, Shared, Walk
+from gpuledger.policy.fair_share import Turn, order_workloads
+from gpuledger.policy.preemption import Preemption
+from gpuledger.policy.yard import Yard
 
 HOUR_S = 3600
 ACCOUNTS = [account("a"), account("b", used=300), account("z", share=0)]
@@ -160,3 +166,38 @@ def test_free_gpus_that_no_host_has_together_are_said_to_be_apart() -> None:
     assert reason(cycle, "w").endswith(
         "of the 4 GPUs asked for, the 6 free are reserved or on hosts that cannot hold them together."
     )
+
+
+class Walked(Walk):
+    """A walk that remembers for whom it decided alone."""
+
+    def __init__(self, state: ClusterState) -> None:
+        config = PolicyConfig()
+        tree, yard = tree_of(state, state.pending, config), Yard(state, config.quantum_s)
+        turns = order_workloads(tree, state.pending, config)
+        super().__init__(turns, state, yard, Preemption(tree, state, yard, config), config)
+        self.alone: list[str] = []
+
+    def decide_one(self, turn: Turn) -> Decision | Shared:
+        self.alone.append(turn.workload.workload)
+        return super().decide_one(turn)
+
+
+def test_after_a_start_those_who_found_no_room_are_told_what_is_free_then_and_are_not_decided_anew() -> None:
+    asked = {"head": (8, 1), "w1": (8, 1), "long1": (2, 3), "short": (4, 1), "w2": (8, 1), "long2": (2, 3)}
+    queue = [
+        pending(name, "a", gpus=gpus, hours=hours, submitted_at_s=n)
+        for n, (name, (gpus, hours)) in enumerate(asked.items())
+    ]
+    busy = run("b", gpus=3, name="busy", hosts={"h0": 3}, protected_until_s=AT_S + 2 * HOUR_S)
+    walk = Walked(cluster(ACCOUNTS, queue, [busy], on=hosts(8)))
+    decided = {decision.workload: decision for decision in walk.decide()}
+    assert walk.alone == ["head", "w1", "long1", "short"]
+    assert [decided[name].numbers["free_milli"] for name in ("w1", "w2")] == [5000, 1000]
+    told = "head of account a is ahead, for which 3 GPUs are missing; both are of account a (ratio 0."
+    assert decided["w1"].reason.startswith(f"Waits at place 2: {told}")
+    assert decided["w2"].reason.startswith(f"Waits at place 5: {told}")
+    assert decided["long1"].reason.startswith(
+        "Waits at place 3: its 2 GPUs would fit, but are reserved for head"
+    )
+    assert decided["long2"].reason.startswith("Waits at place 6: head of account a is ahead")
