@@ -93,6 +93,9 @@ class _Ahead:
         self._pending = {work.workload: work for work in state.pending}
         self._running = {run.id: run for run in state.running}
         self._ends = {run.id: end for run in state.running if (end := self._end(run)) is not None}
+        self._asked: dict[RunId, PendingWorkload] = {}
+        """What was asked for by those that started meanwhile."""
+        self._models = {host.host: host.gpu_model for host in state.hosts}
         self._leaves: dict[RunId, int] = {}
         self._reservations = state.reservations
         self._started = 0
@@ -153,6 +156,7 @@ class _Ahead:
             priority=work.priority,
         )
         self._running[run.id] = run
+        self._asked[run.id] = work
         end = self._end(run)
         if end is not None:
             self._ends[run.id] = end
@@ -171,6 +175,12 @@ class _Ahead:
         return self._running.pop(run)
 
     def _requeue(self, run: RunningRun) -> None:
+        """Let a run wait again for what it asked for; of one that ran before nobody knows more than what it had."""
+        asked = self._asked.pop(run.id, None)
+        if asked is not None:
+            self._pending.setdefault(run.workload, replace(asked, eligible_at_s=self.at_s))
+            return
+        models = {self._models.get(host) for host in run.placement}
         again = PendingWorkload(
             workload=run.workload,
             account=run.account,
@@ -178,6 +188,7 @@ class _Ahead:
             submitted_at_s=run.started_at_s,
             eligible_at_s=self.at_s,
             priority=run.priority,
+            gpu_model=models.pop() if len(models) == 1 else None,
             minimum_runtime_s=max(run.protected_until_s - run.started_at_s, 0)
             if run.klass == "allocated"
             else 0,

@@ -1,5 +1,9 @@
 """When a workload starts if nobody does anything; against whole worlds: tests/property/policy/test_quotes.py."""
 
+from dataclasses import replace
+
+import pytest
+
 from gpuledger.policy.cycle import (
     AccountState,
     ClusterState,
@@ -7,8 +11,9 @@ from gpuledger.policy.cycle import (
     PendingWorkload,
     PolicyConfig,
     RunningRun,
+    run_cycle,
 )
-from gpuledger.policy.forecast import forecast, shares_of
+from gpuledger.policy.forecast import _Ahead, forecast, shares_of
 
 CONFIG = PolicyConfig(protection_cap_s=3600, quantum_s=300, notice_s=300, grace_s=60)
 
@@ -80,3 +85,26 @@ def test_funding_needs_a_minimum_runtime_and_shares() -> None:
     assert tree.is_funded("a", 60)
     assert not tree.is_funded("a", 0)
     assert not tree.is_funded("nobody", 60)
+
+
+def test_a_run_that_had_to_leave_waits_for_the_model_that_it_had() -> None:
+    """w takes r's host, and r does not go on beside it on a host of another model, however free that is."""
+    state = replace(
+        cluster(waiting("w", 8, account="b"), runs=(running("r", 8, until_s=0),)),
+        hosts=(
+            HostState(host="h", gpus_milli=8000, gpu_model="x"),
+            HostState(host="other", gpus_milli=8000, gpu_model="y"),
+        ),
+        pending=(replace(waiting("w", 8, account="b"), gpu_model="x"),),
+    )
+    ahead = _Ahead(state, CONFIG, {})
+    for _ in range(4):
+        cycle = run_cycle(ahead.state(), CONFIG)
+        if any(run.workload == "r" and "other" in run.placement for run in ahead.state().running):
+            pytest.fail("r went on, on a host of model y")
+        again = [work for work in ahead.state().pending if work.workload == "r"]
+        if again:
+            assert again[0].gpu_model == "x"
+            return
+        assert ahead.advance(cycle)
+    pytest.fail("r did not have to leave")
