@@ -164,7 +164,8 @@ def _of_soft(seen: Seen, need: Need) -> Cover:
 def _is_to_come(seen: Seen, period: str) -> bool:
     """Tell whether the grants of a period are still to come: it begins after the present, and is not open yet."""
     begins_s, _ = seen.calendar.period_bounds_s(period)
-    return begins_s > seen.now_s and not is_opened(seen.reader, seen.cluster, period)
+    seq = seq_of(vector_of(seen.reader, seen.as_of), seen.cluster)
+    return begins_s > seen.now_s and not is_opened(seen.reader, seen.cluster, period, seq)
 
 
 def _not_known(periods: Sequence[str]) -> str:
