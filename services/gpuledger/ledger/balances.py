@@ -19,7 +19,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
-from gpuledger.ledger.charges import WEIGHTED
+from gpuledger.ledger.charges import CHARGE, CREDIT, UNALLOCATED, WEIGHTED
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.lapses import Ahead
 from gpuledger.ledger.limits import Binding, Limit, binding, limits, spent_below
@@ -155,14 +155,18 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
         amounts[_CHARGED] += rest.charged
         amounts[_HELD] += rest.held
         amounts[_UNALLOCATED] += rest.unallocated
-    for place, amount in ahead.expired.items():
-        sums.setdefault(place, [0] * _POTS)[_EXPIRED] += amount
-    for place, amount in ahead.granted.items():
-        sums.setdefault(place, [0] * _POTS)[_GRANTED] += amount
-    for place, amount in ahead.rolled.items():
-        amounts = sums.setdefault(place, [0] * _POTS)
-        amounts[_GRANTED] += amount
-        amounts[_ROLLED] += amount
+    for added, columns in (
+        (ahead.expired, (_EXPIRED,)),
+        (ahead.granted, (_GRANTED,)),
+        (ahead.rolled, (_GRANTED, _ROLLED)),
+        (ahead.back[CHARGE], (_CHARGED,)),
+        (ahead.back[CREDIT], (_CREDITED,)),
+        (ahead.back[UNALLOCATED], (_UNALLOCATED,)),
+    ):
+        for place, amount in added.items():
+            amounts = sums.setdefault(place, [0] * _POTS)
+            for column in columns:
+                amounts[column] += amount
     own = [
         _own(book, own_path(account) if account in inner else account, period, amounts)
         for (book, account, period), amounts in sorted(sums.items())
@@ -183,7 +187,7 @@ def _bound(own: Balance, caps: Mapping[Limit, int], spent: Mapping[Limit, int]) 
 
 
 _POTS = 8
-_GRANTED, _CHARGED, _HELD, _EXPIRED, _UNALLOCATED, _ROLLED = 0, 2, 3, 5, 6, 7
+_GRANTED, _CHARGED, _HELD, _CREDITED, _EXPIRED, _UNALLOCATED, _ROLLED = 0, 2, 3, 4, 5, 6, 7
 """Places in a row of sums."""
 
 _FOLDED = f"""

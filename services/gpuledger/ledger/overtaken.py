@@ -7,7 +7,7 @@ when facts leave room for the adjustment, whatever their order.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
@@ -22,6 +22,8 @@ from gpuledger.ledger.store import LEGS
 
 CODES = (CHARGE, CREDIT, UNALLOCATED)
 """What adjustments correct and facts move."""
+
+_NOTHING: Mapping[Touched, Mapping[str, int]] = {}
 
 
 class Back(NamedTuple):
@@ -52,6 +54,33 @@ def wanted(reader: Reader, book: str, booking: Booking) -> list[Posting]:
     return _postings(reader, book, booking, _adjusted(reader, book, booking.calendar), anew=True)
 
 
+def ahead(
+    reader: Reader | Writer,
+    book: str,
+    booking: Booking,
+    further: Mapping[Touched, Mapping[str, int]],
+    as_of_seq: int | None = None,
+) -> list[Posting]:
+    """Return what a tick would post back, or take back of that, and write nothing.
+
+    A tick only adds: where nothing is posted back yet, nothing will be, and nothing needs to be read.
+
+    Args:
+        reader: A snapshot.
+        book: The book.
+        booking: Which periods are shut.
+        further: Account and period -> code -> what the tick would post.
+        as_of_seq: The newest row that is known of; all unless given.
+    """
+    if not further:
+        return []
+    adjusted = _adjusted(reader, book, booking.calendar, as_of_seq)
+    moved = {of: day for of, day in adjusted.items() if of in further}
+    if not moved or not _is_any_back(reader, book, {of.account for of in moved}, as_of_seq):
+        return []
+    return _postings(reader, book, booking, moved, anew=False, further=further, as_of_seq=as_of_seq)
+
+
 def posted_back(standing: Mapping[str, int]) -> dict[str, int]:
     """Return code -> what must be added to what stands under it without this; what needs nothing is absent. Pure."""
     charged, credited, unallocated = (standing.get(code, 0) for code in CODES)
@@ -64,14 +93,23 @@ def posted_back(standing: Mapping[str, int]) -> dict[str, int]:
 
 
 def _postings(
-    connection: Reader | Writer, book: str, booking: Booking, days: Mapping[Touched, dt.date], *, anew: bool
+    connection: Reader | Writer,
+    book: str,
+    booking: Booking,
+    days: Mapping[Touched, dt.date],
+    *,
+    anew: bool,
+    further: Mapping[Touched, Mapping[str, int]] = _NOTHING,
+    as_of_seq: int | None = None,
 ) -> list[Posting]:
     if not days:
         return []
-    standing, have = _standing(connection, book, booking.calendar, days)
+    standing, have = _standing(connection, book, booking.calendar, days, as_of_seq)
     found = []
     for of, day in sorted(days.items()):
-        want = {Back(code, day): amount for code, amount in posted_back(standing.get(of, {})).items()}
+        stood, more = standing.get(of, {}), further.get(of, {})
+        stood = {code: stood.get(code, 0) + more.get(code, 0) for code in CODES}
+        want = {Back(code, day): amount for code, amount in posted_back(stood).items()}
         stands = {} if anew else have.get(of, {})
         for back in sorted(want.keys() | stands.keys()):
             if amount := want.get(back, 0) - stands.get(back, 0):
@@ -79,12 +117,29 @@ def _postings(
     return found
 
 
-def _adjusted(connection: Reader | Writer, book: str, calendar: Calendar) -> dict[Touched, dt.date]:
+def _is_any_back(
+    reader: Reader | Writer, book: str, accounts: Collection[str], as_of_seq: int | None
+) -> bool:
+    """Tell whether anything was ever posted back of the accounts' adjustments: rows of settlements are few."""
+    row = driver(reader).execute(
+        "SELECT EXISTS (SELECT FROM ledger.journal AS j JOIN ledger.postings AS p USING (book, seq, recorded_at)"
+        " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'ledger.settled' AND p.code = ANY(%(codes)s)"
+        " AND (p.debit_account = ANY(%(accounts)s) OR p.credit_account = ANY(%(accounts)s))"
+        " AND (%(seq)s::bigint IS NULL OR j.seq <= %(seq)s))",
+        {"book": book, "codes": list(CODES), "accounts": sorted(accounts), "seq": as_of_seq},
+    ).fetchone()  # fmt: skip
+    return bool(row and row[0])
+
+
+def _adjusted(
+    connection: Reader | Writer, book: str, calendar: Calendar, as_of_seq: int | None = None
+) -> dict[Touched, dt.date]:
     """Return the accounts and periods of which what facts move was adjusted -> the day of the newest adjustment."""
     rows = driver(connection).execute(
         "SELECT body->>'account', body->>'period', effective_at FROM ledger.journal"
-        " WHERE book = %s AND workload IS NULL AND type = 'adjustment.posted' AND body->>'code' = ANY(%s) ORDER BY seq",
-        (book, list(CODES)),
+        " WHERE book = %s AND workload IS NULL AND type = 'adjustment.posted' AND body->>'code' = ANY(%s)"
+        " AND (%s::bigint IS NULL OR seq <= %s) ORDER BY seq",
+        (book, list(CODES), as_of_seq, as_of_seq),
     )
     return {
         Touched(owner_of(account), period): orders.day_of(period, seconds(at), calendar)
@@ -93,7 +148,11 @@ def _adjusted(connection: Reader | Writer, book: str, calendar: Calendar) -> dic
 
 
 def _standing(
-    connection: Reader | Writer, book: str, calendar: Calendar, days: Iterable[Touched]
+    connection: Reader | Writer,
+    book: str,
+    calendar: Calendar,
+    days: Iterable[Touched],
+    as_of_seq: int | None = None,
 ) -> tuple[dict[Touched, dict[str, int]], dict[Touched, dict[Back, int]]]:
     """Return what stands by code without what was posted back, and what was posted back."""
     accounts, periods = {of.account for of in days}, {of.period for of in days}
@@ -102,7 +161,7 @@ def _standing(
         SELECT account, code, effective_on, reason IS NOT DISTINCT FROM %(reason)s, sum(amount)::bigint
         FROM ({LEGS}) AS legs
         WHERE book = %(book)s AND commodity = %(commodity)s AND account = ANY(%(accounts)s)
-          AND effective_on BETWEEN %(first)s AND %(last)s
+          AND effective_on BETWEEN %(first)s AND %(last)s AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)
           AND (pot, code) IN (('spent', 'charge'), ('credited', 'credit'), ('unallocated', 'unallocated'))
         GROUP BY 1, 2, 3, 4
         """,
@@ -113,6 +172,7 @@ def _standing(
             "reason": REASON,
             "first": calendar.days_of(min(periods))[0],
             "last": calendar.days_of(max(periods))[1],
+            "seq": as_of_seq,
         },
     )
     standing: dict[Touched, dict[str, int]] = {}

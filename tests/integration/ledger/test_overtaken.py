@@ -3,11 +3,26 @@
 import random
 
 import pytest
-from tests.integration.ledger.books import CLUSTER, GPU_HOUR, HOUR, Ledger, ended, run_of, told
+from tests.integration.ledger.books import (
+    CLUSTER,
+    GPU_HOUR,
+    HOUR,
+    NOON,
+    Ledger,
+    ended,
+    run_of,
+    started,
+    submitted,
+    told,
+)
 from tests.integration.ledger.test_admission import is_sound
 from tests.integration.ledger.test_commands import PERIOD, funded, order
 
+from gpuledger.database.engine import reading
 from gpuledger.events.budget import AdjustmentPosted
+from gpuledger.events.closing import LedgerTicked
+from gpuledger.kernel.clock import FixedClock, instant, seconds
+from gpuledger.ledger.balances import BalanceQuery, balance
 
 __all__ = ["funded"]
 
@@ -24,7 +39,13 @@ def ends(ledger: Ledger, at_s: int, name: str = "w1") -> None:
 
 def stands(ledger: Ledger) -> tuple[int, int, int, int]:
     """Return charged, credited, unallocated and available, in GPU-hours."""
-    found = ledger.balance("org/vision", PERIOD)
+    return told_at(ledger, seconds(NOON))
+
+
+def told_at(ledger: Ledger, at_s: int, account: str = "org/vision") -> tuple[int, int, int, int]:
+    """Return charged, credited, unallocated and available at an instant, in GPU-hours."""
+    with reading(ledger.engine) as reader:
+        found = balance(reader, account, BalanceQuery(CLUSTER, PERIOD), at_s, ledger.calendar)
     amounts = (found.charged_gpu_ms, found.credited_gpu_ms, found.unallocated_gpu_ms, found.available_gpu_ms)
     charged, credited, unallocated, available = (amount // GPU_HOUR for amount in amounts)
     return charged, credited, unallocated, available
@@ -56,6 +77,39 @@ def test_unallocated_use_that_was_taken_back_is_not_below_nothing(funded: Ledger
     adjust(funded, "unallocated", -8)
     ends(funded, 0, "w2")
     assert stands(funded) == (8, 0, 0, 92)
+    assert is_sound(funded)
+
+
+@pytest.mark.parametrize("code", ["charge", "credit"])
+def test_a_run_that_goes_on_takes_up_what_was_given_back_too_much_and_no_tick_is_waited_for(
+    funded: Ledger, code: str
+) -> None:
+    """Given back are eight GPU-hours of which four were due; eight GPUs run on from the first hour on."""
+    adjust(funded, code, 8 if code == "credit" else -8)
+    ends(funded, HOUR // 2)
+    funded.append(told(HOUR, submitted("w2")), told(HOUR, started("w2")))
+    for minutes, left in ((15, 100), (30, 100), (45, 98), (60, 96)):
+        at_s = HOUR + minutes * 60
+        between = told_at(funded, at_s)
+        assert between[3] == left
+        assert between[0] - between[1] == 100 - left
+        if minutes in (15, 60):
+            funded.append(told(at_s, LedgerTicked(cluster=CLUSTER)))
+            assert told_at(funded, at_s) == between
+    assert is_sound(funded)
+
+
+def test_what_is_given_back_of_an_open_run_is_given_back_at_once(funded: Ledger) -> None:
+    """What runs since the last tick stands as soon as it is shown, and can be corrected as soon."""
+    funded.append(told(HOUR, LedgerTicked(cluster=CLUSTER)))
+    funded.append(told(HOUR, submitted("w2", account="org/speech")), told(HOUR, started("w2")))
+    funded.clock = FixedClock(instant(2 * HOUR))
+    assert told_at(funded, 2 * HOUR, "org/speech") == (8, 0, 0, -8)
+    given = {"account": "org/speech", "cluster": CLUSTER, "period": PERIOD, "reason": "test", "by": "test"}
+    order(funded, AdjustmentPosted(code="charge", gpu_ms=-6 * GPU_HOUR, **given), "open")
+    assert told_at(funded, 2 * HOUR, "org/speech") == (2, 0, 0, -2)
+    funded.append(told(2 * HOUR, LedgerTicked(cluster=CLUSTER)))
+    assert told_at(funded, 2 * HOUR, "org/speech") == (2, 0, 0, -2)
     assert is_sound(funded)
 
 

@@ -58,11 +58,15 @@ class Run(NamedTuple):
 
 
 class Back(NamedTuple):
-    """GPU-hours that somebody gives back to an account at an hour, or takes when below zero."""
+    """GPU-hours that somebody gives back to an account at an hour, or takes when below zero, under a code.
+
+    Nobody asks whether as much was ever charged, or will be.
+    """
 
     account: str
     at_h: int
     gpu_hours: int
+    code: str = "charge"
 
 
 class World(NamedTuple):
@@ -111,7 +115,14 @@ worlds = st.builds(
         unique_by=lambda look: look[0],
     ).map(lambda looks: tuple(sorted(looks))),
     st.lists(
-        st.builds(Back, accounts, st.integers(1, HOURS), st.integers(-20, 60).filter(bool)), max_size=2
+        st.builds(
+            Back,
+            accounts,
+            st.integers(1, HOURS),
+            st.integers(-20, 60).filter(bool),
+            st.sampled_from(["charge", "charge", "credit", "unallocated"]),
+        ),
+        max_size=2,
     ).map(tuple),
 )
 
@@ -141,8 +152,8 @@ class Book:
         at_s = self.first_s + back.at_h * HOUR
         period = self.calendar.period_of(self.calendar.day_of(at_s))
         return at_s, budget.AdjustmentPosted(
-            account=back.account, cluster=CLUSTER, period=period, code="charge", gpu_ms=-back.gpu_hours * GPU_HOUR,
-            reason="test", by="test",
+            account=back.account, cluster=CLUSTER, period=period, code=back.code, reason="test", by="test",
+            gpu_ms=(back.gpu_hours if back.code == "credit" else -back.gpu_hours) * GPU_HOUR,
         )  # fmt: skip
 
     def _grant(self, lot: Lot) -> Fact:
@@ -265,6 +276,17 @@ class Book:
         (Run("org/a", 0, 30, 0, comes=True), Run("org/a", 73, None, 0, comes=True)),
         ((72, "tick"), (76, "tick"), (80, "look")),
         (Back("org/a", 74, 10),),
+    ),
+    random.Random(1),
+)
+# More was given back than was charged: what runs on takes that up first, under each of the codes.
+@example(
+    World(
+        "UTC",
+        (Lot("org/a", "2026-10", 50, None, 2, "all"),),
+        (Run("org/a", 0, None, 0, comes=True),),
+        ((10, "look"), (40, "tick"), (50, "look"), (60, "tick"), (75, "look")),
+        (Back("org/a", 5, 60), Back("org/a", 6, 30, "credit")),
     ),
     random.Random(1),
 )
