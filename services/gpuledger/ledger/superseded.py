@@ -25,9 +25,10 @@ _BECAUSE = (
 """A sentence for each part of a rank."""
 
 _FIRST_SUBMISSION = "a record of a requeued workload tells its time anew, and the first submission counts"
+_OVER = "a run that is over does not change any more"
 _UNSAID = frozenset({"cluster", "workload", "run", "version", "basis"})
 """What a fact says of itself rather than of what happened."""
-_ALONE = (events.Started, events.Resized, events.ClassChanged)
+_CHANGES = (events.Resized, events.ClassChanged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,10 @@ def superseded(known: Iterable[Known]) -> tuple[Superseded, ...]:
     Args:
         known: All facts of one workload.
     """
-    found = [one for rivals in _rivals(known) for one in _losers(rivals)]
+    every = tuple(known)
+    found = [one for rivals in _rivals(every) for one in _losers(rivals)]
+    lost = [one.fact for one in found]
+    found += [one for one in _too_late(every) if one.fact not in lost]
     return tuple(sorted(found, key=lambda one: (one.fact.at_s, rank(one.fact))))
 
 
@@ -92,10 +96,24 @@ def _rivals(known: Iterable[Known]) -> Iterator[Sequence[Known]]:
             groups.setdefault(("stop", run), []).append(fact)
         elif isinstance(data, events.Started):
             groups.setdefault(("start", run), []).append(fact)
-        elif isinstance(data, _ALONE):  # a run may change often, and at one moment once
+        elif isinstance(data, _CHANGES):  # a run may change often, and at one moment once
             groups.setdefault((type(data), run, fact.at_s), []).append(fact)
     yield from groups.values()
     yield _once(submitted)
+
+
+def _too_late(known: Sequence[Known]) -> Iterator[Superseded]:
+    """Yield changes of runs that the stop which counts says were over by then."""
+    stops: dict[str, list[Known]] = {}
+    for fact in known:
+        if isinstance(fact.data, STOPS) and fact.data.run is not None:
+            stops.setdefault(fact.data.run, []).append(fact)
+    ends = {run: counts for run, of in stops.items() if (counts := winner(of)) is not None}
+    for fact in known:
+        if isinstance(fact.data, _CHANGES):
+            over = ends.get(fact.data.run)
+            if over is not None and fact.at_s > over.at_s:
+                yield Superseded(fact, over, _OVER)
 
 
 def _once(submitted: Sequence[Known]) -> Sequence[Known]:

@@ -97,3 +97,16 @@ def test_a_run_changes_as_often_as_it_is_told() -> None:
     assert superseded(sizes) == ()
     again = fact(2000, events.Resized, "reconcile/slurm", run="1", gpus_milli=1, hosts=[])
     assert [one.fact for one in superseded([*sizes, again])] == [sizes[1]]
+
+
+def test_what_changes_a_run_that_is_over_is_told_with_the_end_that_counts() -> None:
+    """The reconciliation says that the run ended before the stream had it resized."""
+    late, early = (fact(at_s, events.Resized, run="1", gpus_milli=4000, hosts=["h"]) for at_s in (FIVE, 10))
+    truth = ended(THREE, "reconcile/slurm")
+    (one,) = superseded([early, late, truth])
+    assert (one.fact, one.by, one.because) == (late, truth, "a run that is over does not change any more")
+    assert (
+        superseded([late, ended(FIVE), fact(FIVE + 1, events.Resized, run="2", gpus_milli=1, hosts=[])]) == ()
+    )
+    (lost,) = superseded([late, ended(FIVE - 1, run="1", estimated=True)])
+    assert lost.line().startswith("resized at 1970-01-01T05:00:00Z with")
