@@ -101,9 +101,14 @@ class Reservations:
         if found is None:
             return None
         placement, last = found
-        at_s = max(
-            self._at_s + self._config.notice_s, self._at_s if last is None else self._safe_until_s(last)
-        )
+        # Who was told to leave may be spared after all.
+        in_the_way = [
+            self._runs[run]
+            for run in self._yard.leaving
+            if not placement.keys().isdisjoint(self._yard.placements[run])
+        ]
+        empty_s = map(self._safe_until_s, in_the_way if last is None else (*in_the_way, last))
+        at_s = max(self._at_s + self._config.notice_s, *empty_s)
         reservation = Reservation(
             workload=gang.workload, placement=placement, at_s=at_s, kind=ReservationKind.BOUND
         )

@@ -2,7 +2,8 @@
 
 Three amounts per host. *Free* is what nobody occupies. *Soon* is what nobody occupies once the leaving runs are gone,
 less what is promised. A bound reservation takes nothing yet; but whoever is still safe at its instant has to fit beside
-it. So a start needs room that is free and soon, and, when it will be safe beyond a reservation, beside that one too.
+it, and so does all that is promised, whoever was told to leave. So a start needs room that is free and soon, and, when
+it will be safe beyond a reservation, beside that one too.
 """
 
 from bisect import bisect_left
@@ -27,9 +28,8 @@ class SizeClass(IntEnum):
 
 
 class _Occupant(NamedTuple):
-    """Who holds GPUs of a host, and until when other accounts' work cannot take them."""
+    """GPUs of a host that a run holds, and until when other accounts' work cannot take them."""
 
-    run: RunId
     gpus_milli: int
     safe_until_s: int
 
@@ -71,7 +71,7 @@ class Yard:
             safe_until_s = run.safe_until_s(quantum_s)
             for host, milli in self._parts[run.id]:
                 self._free[host] -= milli
-                self._occupants[host].append(_Occupant(run.id, milli, safe_until_s))
+                self._occupants[host].append(_Occupant(milli, safe_until_s))
         self.free_milli = sum(self._free.values())
         self._soon = dict(self._free)
         self._most = self._without_protected()
@@ -181,7 +181,7 @@ class Yard:
             self._soon[host] -= milli
             self._most[host] -= milli
             self.free_milli -= milli
-            self._occupants[host].append(_Occupant(run.id, milli, run.safe_until_s(self._quantum_s)))
+            self._occupants[host].append(_Occupant(milli, run.safe_until_s(self._quantum_s)))
             self._change(host)
 
     def leave(self, run: RunningRun) -> None:
@@ -320,14 +320,15 @@ class Yard:
         return self._soon[host] if bound is None else min(self._soon[host], self._beside(host, bound))
 
     def _beside(self, host: str, bound: Reservation) -> int:
-        """Return what is left beside a reservation, its host's promises, and who is safe beyond it."""
+        """Return what is left beside a reservation, its host's promises, and who is safe beyond it.
+
+        A run that was told to leave for work of its own account may be safe beyond it, and be spared after all.
+        """
         at_s = max(bound.at_s, self._at_s)
-        staying_milli = sum(
-            occupant.gpus_milli
-            for occupant in self._occupants[host]
-            if occupant.safe_until_s > at_s and occupant.run not in self.leaving
+        safe_milli = sum(
+            occupant.gpus_milli for occupant in self._occupants[host] if occupant.safe_until_s > at_s
         )
-        return self._size[host] - bound.placement[host] - self._promised[host] - staying_milli
+        return self._size[host] - bound.placement[host] - self._promised[host] - safe_milli
 
     def _on_one_host(self, state: ClusterState) -> dict[RunId, Placement]:
         return {run.id: {state.cluster: run.gpus_milli} for run in state.running}

@@ -164,3 +164,37 @@ def test_a_quantum_keeps_a_run_though_its_protection_is_over() -> None:
     running = [replace(run, started_at_s=AT_S - 60, protected_until_s=AT_S - 30) for run in busy()]
     cycle, _ = after(running=running, notice_s=0)
     assert [kept.at_s for kept in cycle.reservations] == [AT_S - 60 + PolicyConfig().quantum_s]
+
+
+def test_own_work_takes_nothing_that_a_reservation_counts_on() -> None:
+    """Past its protection, young could leave for urgent; but were it spared, it would be safe when w's GPUs are due."""
+    kept = bound({"h0": 2000}, at_s=AT_S + 180)
+    queue = [pending("w", "a", gpus=2), pending("urgent", "b", gpus=2, priority=1)]
+    young = {"started_at_s": AT_S - 60, "protected_until_s": AT_S - 30}
+    for long_gpus, reservations, leaves in ((4, (kept,), []), (3, ("urgent", kept), ["young"])):
+        running = [
+            *busy(AT_S + 2 * HOUR_S)[1:],
+            run("a", gpus=long_gpus, name="long", hosts={"h0": long_gpus}, protected_until_s=AT_S + HOUR_S),
+            run("b", gpus=1, name="young", hosts={"h0": 1}, **young),
+            run("b", gpus=2, name="old", hosts={"h0": 2}, protected_until_s=AT_S),
+            run("a", gpus=1, name="past", hosts={"h0": 1}, protected_until_s=AT_S),
+        ]
+        cycle, _ = after(kept, running=running, queue=queue)
+        found = [one if one == kept else one.workload for one in cycle.reservations]
+        assert (tuple(found), told_to_leave(cycle)) == (reservations, leaves), long_gpus
+
+
+def test_a_head_counts_on_nobody_who_was_told_to_leave_and_may_yet_be_spared() -> None:
+    """young leaves for urgent. Were that cancelled, young would be safe until its quantum is over."""
+    running = [
+        *busy(AT_S + 2 * HOUR_S, account="a")[1:],
+        run("b", gpus=4, name="young", hosts={"h0": 4}, started_at_s=AT_S - 60, protected_until_s=AT_S - 30),
+        run("b", gpus=4, name="first", hosts={"h0": 4}, protected_until_s=AT_S + 100, priority=9),
+    ]
+    queue = [pending("urgent", "b", gpus=2, priority=5, eligible_at_s=-1), pending("head", "a", gpus=6)]
+    cycle, state = after(running=running, queue=queue, notice_s=0)
+    assert told_to_leave(cycle) == ["young"]
+    head = bound({"h0": 6000}, at_s=AT_S - 60 + PolicyConfig().quantum_s, workload="head")
+    assert cycle.reservations[0] == head
+    cancelled = replace(state, pending=state.pending[1:], reservations=cycle.reservations)
+    assert run_cycle(cancelled, PolicyConfig(notice_s=0)).reservations == (head,)

@@ -80,6 +80,21 @@ def test_who_stays_beyond_a_reservation_counts_beside_it() -> None:
     assert not found.can_bind(bound({"h0": 1000}, workload="v"))
 
 
+def test_who_was_told_to_leave_makes_no_room_beside_a_reservation_while_it_is_safe_beyond_that() -> None:
+    going = run("a", gpus=4, hosts={"h0": 4}, started_at_s=AT_S - 60, protected_until_s=AT_S - 30)
+    found = yard(going, sizes=(8,))
+    kept = bound({"h0": 3000}, at_s=AT_S + 100)
+    found.bind(kept)
+    found.leave(going)
+    assert (found.fit_soon(1000, None), found.fit_soon(2000, None)) == ({"h0": 1000}, None)
+    assert found.fit_now(2000, None, LATER_S) is None
+    assert found.fit_now(2000, None, AT_S + 100) == {"h0": 2000}
+    found.unbind(kept)
+    assert found.fit_soon(8000, None) == {"h0": 8000}
+    assert not found.can_bind(bound({"h0": 5000}, at_s=AT_S + 100))
+    assert found.can_bind(bound({"h0": 5000}, at_s=AT_S + 840))
+
+
 def test_an_overdue_reservation_asks_who_is_safe_now() -> None:
     found = yard(run("a", gpus=8, hosts={"h0": 8}, protected_until_s=AT_S - 5), sizes=(8,))
     assert found.can_bind(bound({"h0": 8000}, at_s=AT_S - 100))
