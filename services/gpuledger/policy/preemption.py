@@ -4,24 +4,28 @@ First unallocated runs, of the accounts that used most without paying. Then runs
 quantum, of accounts that exceed the asker by delta; the two are compared where their paths part, as in the order. An
 account is not pushed below its floor. Then the asker's own runs of lower priority, past their protection.
 
-Candidates are added in this order until the gang fits. From the last to the first, each that is not needed is left
-alone: no victim of what remains could be spared. Ratios are those from the beginning of the cycle, and between two
-accounts GPUs move one way only.
+Candidates are added in this order until the gang fits. Where they do not suffice because floors refuse some, each of
+these is tried first, too. From the last to the first, each that is not needed is left alone: no victim of what remains
+could be spared. Ratios are those from the beginning of the cycle, and between two accounts GPUs move one way only.
 """
 
-from collections import defaultdict
+from collections import ChainMap, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import Final
 
 from gpuledger.kernel.accounts import lineage
 from gpuledger.policy.contenders import Standing, Tier, floor_milli
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.placement import Placement
-from gpuledger.policy.state import PER_MILLE, ClusterState, PolicyConfig, RunningRun
+from gpuledger.policy.state import PER_MILLE, ClusterState, PolicyConfig, RunId, RunningRun
 from gpuledger.policy.tree import Node, Tree
 from gpuledger.policy.yard import Yard
+
+LOOKS_MAX: Final = 4000
+"""How many candidates are looked at again for one gang, in other orders than theirs: some hundredths of a second."""
 
 
 class Ground(StrEnum):
@@ -243,18 +247,13 @@ class Preemption:
     def _search(
         self, turn: Turn, candidates: Iterable[Victim], suffices: Callable[[], bool]
     ) -> tuple[Victim, ...] | None:
-        taken: list[Victim] = []
+        taken: list[Victim] | None = []
         if not suffices():
-            for victim in candidates:
-                if not self._may_take(turn, victim):
-                    continue
-                self.take(victim.run)
-                taken.append(victim)
-                if suffices():
-                    break
-            else:
-                for victim in taken:
-                    self.spare(victim.run)
+            possible: list[Victim] = []
+            taken, refused = self._take_until(self._possible(turn, candidates, possible), suffices)
+            if taken is None and refused and self._would_do(possible, suffices):
+                taken = self._take_in_other_orders(turn, possible, refused, suffices)
+            if taken is None:
                 return None
         needed = taken[-1:]
         for victim in reversed(taken[:-1]):
@@ -267,13 +266,89 @@ class Preemption:
         self._moves.update((asker, giver) for giver in givers if giver != asker)
         return tuple(reversed(needed))
 
-    def _may_take(self, turn: Turn, victim: Victim) -> bool:
-        giver, asker = self._leaf[victim.run.account], turn.account
-        if victim.run.id in self._yard.leaving or (giver, asker) in self._moves:
-            return False
+    def _possible(self, turn: Turn, candidates: Iterable[Victim], noted: list[Victim]) -> Iterator[Victim]:
+        """Yield and note those that stay so far, of accounts that took nothing from the asker's in this cycle."""
+        for victim in candidates:
+            giver = self._leaf[victim.run.account]
+            if victim.run.id not in self._yard.leaving and (giver, turn.account) not in self._moves:
+                noted.append(victim)
+                yield victim
+
+    def _take_until(
+        self, candidates: Iterable[Victim], suffices: Callable[[], bool]
+    ) -> tuple[list[Victim] | None, list[Victim]]:
+        """Take one after the other, but for whom a floor refuses, until it suffices.
+
+        Returns:
+            Those taken, None and nobody when all together do not suffice; and those refused.
+        """
+        taken: list[Victim] = []
+        refused: list[Victim] = []
+        for victim in candidates:
+            if not self._leaves_floors(victim):
+                refused.append(victim)
+                continue
+            self.take(victim.run)
+            taken.append(victim)
+            if suffices():
+                return taken, refused
+        for victim in taken:
+            self.spare(victim.run)
+        return None, refused
+
+    def _would_do(self, possible: list[Victim], suffices: Callable[[], bool]) -> bool:
+        """Say whether it would suffice if all left, whatever the floors."""
+        for victim in possible:
+            self.take(victim.run)
+        would_do = suffices()
+        for victim in possible:
+            self.spare(victim.run)
+        return would_do
+
+    def _take_in_other_orders(
+        self, turn: Turn, possible: list[Victim], refused: list[Victim], suffices: Callable[[], bool]
+    ) -> list[Victim] | None:
+        """Take those first whom a floor refused: one, then two, and so on.
+
+        When one order does not suffice, whatever does holds somebody whom a floor refused there, for all the others
+        together do not suffice. So nothing is missed, unless more than ``LOOKS_MAX`` candidates are looked at.
+        """
+        looks = 0
+        orders = deque((victim,) for victim in refused)
+        tried: set[frozenset[RunId]] = set()
+        beside = self._beside(turn, possible)
+        while orders and looks < LOOKS_MAX:
+            first = orders.popleft()
+            names = frozenset(victim.run.id for victim in first)
+            if names in tried:
+                continue
+            tried.add(names)
+            order = [*first, *(victim for victim in beside(first[0]) if victim.run.id not in names)]
+            looks += len(order)
+            taken, refused = self._take_until(order, suffices)
+            if taken is not None:
+                return taken
+            if not any(victim.run.id in names for victim in refused):
+                orders.extend((*first, victim) for victim in refused)
+        return None
+
+    def _beside(self, turn: Turn, possible: list[Victim]) -> Callable[[Victim], Iterable[Victim]]:
+        """Return who could make room together with a run: on its hosts, when the gang goes on one host."""
+        if not self._yard.goes_on_one_host(turn.workload.gpus_milli):
+            return lambda _: possible
+        there: dict[str, dict[RunId, Victim]] = defaultdict(dict)
+        for victim in possible:
+            for host in self._yard.placements[victim.run.id]:
+                there[host][victim.run.id] = victim
+        return lambda victim: ChainMap(
+            *(there[host] for host in self._yard.placements[victim.run.id])
+        ).values()
+
+    def _leaves_floors(self, victim: Victim) -> bool:
+        """Say whether nobody on the path of a run is below its floor without it."""
         return victim.theirs is None or all(
             self._running[path] - victim.run.gpus_milli >= self._floor[path]
-            for path in lineage(giver)
+            for path in lineage(self._leaf[victim.run.account])
             if len(path) >= len(victim.theirs.account)
         )
 

@@ -54,6 +54,7 @@ class Yard:
         self._knows_models = bool(state.hosts)
         self._size = {host.host: host.gpus_milli for host in self._hosts if not host.draining}
         self._largest_milli = max(self._size.values(), default=1)
+        self._smallest_milli = min(self._size.values(), default=1)
         self._model = {host.host: host.gpu_model for host in self._hosts}
         self._at_s = state.at_s
         self._empty = Room(self._hosts)
@@ -117,6 +118,10 @@ class Yard:
     def has(self, placement: Placement) -> bool:
         """Say whether the hosts of a placement take runs, and are large enough."""
         return all(0 < milli <= self._size.get(host, 0) for host, milli in placement.items())
+
+    def goes_on_one_host(self, gpus_milli: int) -> bool:
+        """Say whether a gang starts on one host wherever it starts."""
+        return gpus_milli <= self._smallest_milli
 
     def size_class(self, gpus_milli: int) -> SizeClass:
         """Return the class of a gang, by how many of the largest hosts it needs."""

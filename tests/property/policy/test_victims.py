@@ -1,8 +1,10 @@
 """Victims of one gang, against a search of everything: none without need, none too many, none out of bounds."""
 
-from itertools import combinations
+from collections import Counter
+from itertools import chain, combinations
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.policy.test_placement import Host, placements
@@ -18,29 +20,43 @@ from gpuledger.policy.cycle import (
     run_cycle,
 )
 
-CONFIG = PolicyConfig(floor_alpha_permille=1000)
+CONFIGS = {
+    "no floors": PolicyConfig(floor_alpha_permille=1000),
+    "floors": PolicyConfig(floor_alpha_permille=500),
+    "whole floors": PolicyConfig(floor_alpha_permille=0),
+    "credits": PolicyConfig(division="credits"),
+}
 NOW_S = 100_000
 SIZES = (2, 4)
 
-runs = st.lists(
-    st.fixed_dictionaries(
-        {
-            "account": st.sampled_from(["a", "b", "c"]),
-            "gpus": st.sampled_from([1, 1, 2, 4]),
-            "free": st.booleans(),
-            "age": st.sampled_from([100, 1000, 5000]),
-            "protected": st.booleans(),
-            "priority": st.integers(0, 1),
-        }
-    ),
-    max_size=6,
+some = st.fixed_dictionaries(
+    {
+        "account": st.sampled_from(["a", "b", "c"]),
+        "gpus": st.sampled_from([1, 1, 2, 4]),
+        "free": st.booleans(),
+        "age": st.sampled_from([100, 1000, 5000]),
+        "protected": st.booleans(),
+        "priority": st.integers(0, 1),
+    }
 )
+settled = st.fixed_dictionaries(
+    {
+        "account": st.sampled_from(["b", "b", "b", "c"]),
+        "gpus": st.sampled_from([1, 1, 2, 3, 4]),
+        "free": st.sampled_from([False]),
+        "age": st.sampled_from([1000, 3000, 5000]),
+        "protected": st.sampled_from([False, False, False, True]),
+        "priority": st.just(0),
+    }
+)
+"""Of those only floors keep anybody."""
+runs = st.one_of(st.lists(some, max_size=6), st.lists(settled, min_size=3, max_size=8))
 used = st.fixed_dictionaries({name: st.sampled_from([0, 1, 4]) for name in "abc"})
 
 
 def drawn_cycle(
-    sizes: list[int], drawn: list[dict[str, Any]], usage: dict[str, int], gpus: int
-) -> tuple[Cycle, Any]:
+    sizes: list[int], drawn: list[dict[str, Any]], usage: dict[str, int], gpus: int, config: PolicyConfig
+) -> tuple[Cycle, list[RunningRun]]:
     """A gang of account a asks; every run is on the first host that has room for it."""
     free = dict(enumerate(sizes))
     running = []
@@ -63,17 +79,19 @@ def drawn_cycle(
             )
         )
     healthy_milli = sum(sizes) * 1000
+    demand = paid(running)
+    demand["a"] += gpus * 1000
     state = ClusterState(
         cluster="c",
         at_s=NOW_S,
         healthy_milli=healthy_milli,
-        capacity_window_gpu_ms=healthy_milli * CONFIG.window_s,
+        capacity_window_gpu_ms=healthy_milli * config.window_s,
         accounts=tuple(
             AccountState(
                 account=name,
                 share=1,
-                used_gpu_ms=times * healthy_milli * CONFIG.window_s // 4,
-                demand_milli=1000,
+                used_gpu_ms=times * healthy_milli * config.window_s // 4,
+                demand_milli=demand[name],
             )
             for name, times in usage.items()
         ),
@@ -93,7 +111,7 @@ def drawn_cycle(
             HostState(host=f"h{n}", gpus_milli=size * 1000, gpu_model="a") for n, size in enumerate(sizes)
         ),
     )
-    return run_cycle(state, CONFIG), running
+    return run_cycle(state, config), running
 
 
 def fits(sizes: list[int], running: list[RunningRun], gone: set[str], gpus: int) -> bool:
@@ -107,7 +125,15 @@ def fits(sizes: list[int], running: list[RunningRun], gone: set[str], gpus: int)
     return bool(placements(hosts, gpus * 1000, None))
 
 
-def may_leave(run: RunningRun, usage: dict[str, int]) -> bool:
+def paid(running: list[RunningRun]) -> Counter[str]:
+    """What every account pays for, in milli-GPU."""
+    found: Counter[str] = Counter()
+    for run in running:
+        found[run.account] += run.gpus_milli if run.klass == "allocated" else 0
+    return found
+
+
+def may_leave(run: RunningRun, usage: dict[str, int], config: PolicyConfig) -> bool:
     """The rule in one sentence: unpaid; or past protection, and own and lower, or of a higher account and settled."""
     if run.klass == "unallocated":
         return True
@@ -116,25 +142,49 @@ def may_leave(run: RunningRun, usage: dict[str, int]) -> bool:
     if run.account == "a":
         return run.priority < 1
     # A quarter of a cluster's week is 0.716 of what a third of it is entitled to: any step exceeds delta.
-    return usage[run.account] > usage["a"] and NOW_S - run.started_at_s >= CONFIG.quantum_s
+    return usage[run.account] > usage["a"] and NOW_S - run.started_at_s >= config.quantum_s
 
 
+def leaves_floors(running: list[RunningRun], gone: set[str], floors: dict[str, int]) -> bool:
+    """Say whether nobody who pays is below its floor, of those who lose something to another account."""
+    stays = paid([run for run in running if run.workload not in gone])
+    return all(
+        stays[name] >= floors[name] or stays[name] == paid(running)[name] for name in floors if name != "a"
+    )
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(SIZES), min_size=1, max_size=4), runs, used, st.sampled_from([1, 2, 4, 6, 8]))
+@given(
+    sizes=st.lists(st.sampled_from(SIZES), min_size=1, max_size=4),
+    drawn=runs,
+    usage=used,
+    gpus=st.sampled_from([1, 2, 4, 6, 8]),
+)
 def test_victims_suffice_are_all_needed_and_are_found_whenever_there_are_any(
-    sizes: list[int], drawn: list[dict[str, Any]], usage: dict[str, int], gpus: int
+    config: PolicyConfig, sizes: list[int], drawn: list[dict[str, Any]], usage: dict[str, int], gpus: int
 ) -> None:
-    cycle, running = drawn_cycle(sizes, drawn, usage, gpus)
+    cycle, running = drawn_cycle(sizes, drawn, usage, gpus, config)
     victims = {decision.workload for decision in cycle.decisions if decision.action == "preempt"}
-    candidates = {run.workload for run in running if may_leave(run, usage)}
+    candidates = {run.workload for run in running if may_leave(run, usage, config)}
+    floor_milli = -(-sum(sizes) * (1000 - config.floor_alpha_permille) // len(usage))
+    floors = dict.fromkeys(usage, floor_milli)
+    if config.division == "credits":
+        floors = {one.account: one.issued_milli for one in cycle.allocations}
     gang = next(decision for decision in cycle.decisions if decision.workload == "gang")
     assert victims <= candidates
     if fits(sizes, running, set(), gpus):
         assert (gang.action, victims) == ("start", set())
         return
-    assert bool(victims) == fits(sizes, running, candidates, gpus)
+    sets = chain.from_iterable(
+        combinations(sorted(candidates), count) for count in range(len(candidates) + 1)
+    )
+    assert bool(victims) == any(
+        fits(sizes, running, set(gone), gpus) and leaves_floors(running, set(gone), floors) for gone in sets
+    )
     if victims:
         assert fits(sizes, running, victims, gpus)
+        assert leaves_floors(running, victims, floors)
         assert not any(
             fits(sizes, running, set(fewer), gpus) for fewer in combinations(victims, len(victims) - 1)
         )

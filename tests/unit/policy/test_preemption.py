@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+import pytest
 from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
 
+from gpuledger.policy import preemption
 from gpuledger.policy.cycle import AccountState, HostState, PendingWorkload, PolicyConfig, RunningRun
 from gpuledger.policy.fair_share import Turn, order_workloads
 from gpuledger.policy.preemption import Ground, Preemption
@@ -166,6 +168,36 @@ def test_an_account_keeps_its_floor_at_every_level_of_its_path() -> None:
         scene = Scene(accounts, [pending("w", "a", gpus=gpus)], running, on=hosts(8, 8, 8), alpha=alpha)
         found = scene.victims("w")
         assert (None if found is None else [name for name, _ in found]) == expected, (alpha, gpus)
+
+
+def test_a_run_that_a_floor_refuses_beside_others_is_taken_in_their_place() -> None:
+    accounts = [account("a"), account("b", used=9999), account("c")]
+    safe = {"protected_until_s": AT_S + 1}
+    running = [
+        run("b", gpus=2, name="small", hosts={"h0": 2}),
+        run("c", gpus=6, name="stays", hosts={"h0": 6}),
+        run("b", gpus=8, name="whole", hosts={"h1": 8}),
+        run("b", gpus=7, name="safe", hosts={"h2": 7}, **safe),
+    ]
+    # Each is entitled to 8 of 24 GPUs; b runs 17 of them.
+    scene = Scene(accounts, [pending("w", "a", gpus=8)], running, on=hosts(8, 8, 8), alpha=0)
+    assert scene.victims("w") == [("whole", "ratio")]
+
+
+def test_not_more_than_so_many_are_looked_at_in_other_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = [account("a"), account("b", used=9999)]
+    running = [
+        run("b", gpus=3, name="three", hosts={"h0": 3}),
+        run("b", gpus=4, name="four", hosts={"h0": 4}),
+        run("b", gpus=5, name="safe", hosts={"h1": 5}, protected_until_s=AT_S + 1),
+        run("a", gpus=3, name="mine", hosts={"h1": 3}, protected_until_s=AT_S + 1),
+        run("a", gpus=1, name="mine too", hosts={"h0": 1}, protected_until_s=AT_S + 1),
+    ]
+    for looks_max, expected in ((preemption.LOOKS_MAX, [("four", "ratio")]), (0, None)):
+        monkeypatch.setattr(preemption, "LOOKS_MAX", looks_max)
+        scene = Scene(accounts, [pending("w", "a", gpus=4)], running, on=hosts(8, 8), alpha=0)
+        assert scene.victims("w") == expected
+        assert (scene.yard.leaving == set()) == (expected is None)
 
 
 def test_between_two_accounts_gpus_move_one_way() -> None:

@@ -95,6 +95,10 @@ def test_who_was_told_to_leave_makes_no_room_beside_a_reservation_while_it_is_sa
     assert found.can_bind(bound({"h0": 5000}, at_s=AT_S + 840))
 
 
+def test_a_gang_goes_on_one_host_when_the_smallest_holds_it() -> None:
+    assert [yard(sizes=(8, 4)).goes_on_one_host(gpus * 1000) for gpus in (4, 5)] == [True, False]
+
+
 def test_an_overdue_reservation_asks_who_is_safe_now() -> None:
     found = yard(run("a", gpus=8, hosts={"h0": 8}, protected_until_s=AT_S - 5), sizes=(8,))
     assert found.can_bind(bound({"h0": 8000}, at_s=AT_S - 100))
