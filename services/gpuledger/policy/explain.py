@@ -144,6 +144,12 @@ def leaves(victim: Victim) -> str:
                 f"{told}: {_named(victim.theirs)} is further beyond its entitlement than {_named(victim.mine)}, "
                 f"and the minimum runtime of the run is over."
             )
+        case Ground.ISSUE:
+            assert victim.theirs is not None and victim.mine is not None  # noqa: S101, PT018 - of this ground
+            return (
+                f"{told}: {victim.mine.account} runs less than it is issued, {victim.theirs.account} runs more, "
+                f"and the minimum runtime of the run is over."
+            )
         case Ground.OWN:
             return f"{told}: of the same account, with priority {gang.priority} over {run.priority}."
         case Ground.RESERVED:

@@ -14,7 +14,8 @@ from gpuledger.policy.blocks import Blocks, Spot, cut
 from gpuledger.policy.cycle import Cycle, decide_outside, parted, run_cycle, tree_of
 from gpuledger.policy.decisions import STARTED, Action, Decision, Shared, Walk
 from gpuledger.policy.fair_share import class_of, entry_of, lines
-from gpuledger.policy.preemption import Preemption, Ranking
+from gpuledger.policy.preemption import Preemption
+from gpuledger.policy.ranking import Ranking
 from gpuledger.policy.sparse import SparseWalk, turn_at
 from gpuledger.policy.state import (
     ClusterState,

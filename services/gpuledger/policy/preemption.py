@@ -1,8 +1,9 @@
 """Which runs leave so that a gang of funded work can start: few, the right ones, and only when that suffices.
 
 First unallocated runs, of the accounts that used most without paying. Then runs past their protection and their
-quantum, of accounts that exceed the asker by delta; the two are compared where their paths part, as in the order. An
-account is not pushed below its floor. Then the asker's own runs of lower priority, past their protection.
+quantum, of accounts that exceed the asker by delta; the two are compared where their paths part, as in the order. Where
+credits divide, a side that runs less than it is issued takes from all that run more. An account is not pushed below its
+floor. Then the asker's own runs of lower priority, past their protection.
 
 Candidates are added in this order until the gang fits. Where they do not suffice because floors refuse some, each of
 these is tried first, too. From the last to the first, each that is not needed is left alone: no victim of what remains
@@ -17,9 +18,10 @@ from fractions import Fraction
 from typing import Final
 
 from gpuledger.kernel.accounts import lineage
-from gpuledger.policy.contenders import Standing, Tier, floor_milli
+from gpuledger.policy.contenders import Standing, Tier
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.placement import Placement
+from gpuledger.policy.ranking import Ranking
 from gpuledger.policy.state import PER_MILLE, ClusterState, PolicyConfig, RunId, RunningRun
 from gpuledger.policy.tree import Node, Tree
 from gpuledger.policy.yard import Yard
@@ -33,6 +35,8 @@ class Ground(StrEnum):
 
     UNALLOCATED = "unallocated"
     RATIO = "ratio"
+    ISSUE = "issue"
+    """Its side runs more than it is issued, and the asker's less; where GPUs are divided by credits."""
     OWN = "own"
     RESERVED = "reserved"
     EARLIER = "earlier"
@@ -48,7 +52,7 @@ class Victim:
         run: The run.
         ground: Why.
         asker: For whom; None when its host is emptied.
-        mine: Where the asker's side stood at the beginning of the cycle, for ``Ground.RATIO``.
+        mine: Where the asker's side stood at the beginning of the cycle, for ``Ground.RATIO`` and ``Ground.ISSUE``.
         theirs: Where the run's side stood.
     """
 
@@ -57,29 +61,6 @@ class Victim:
     asker: Turn | None = None
     mine: Standing | None = None
     theirs: Standing | None = None
-
-
-class Ranking:
-    """How the accounts stand at the beginning of a cycle, as far as preemption asks.
-
-    Args:
-        tree: The accounts.
-        config: The knobs.
-
-    Attributes:
-        tree: The accounts.
-        floor_milli: Below how many GPUs each is not pushed.
-        excess: How far each is beyond its share.
-        excess_rank: The place of each, the furthest beyond first.
-        unpaid_rank: The place of each, who used most without paying first.
-    """
-
-    def __init__(self, tree: Tree, config: PolicyConfig) -> None:
-        self.tree = tree
-        self.floor_milli = {path: floor_milli(node, tree, config) for path, node in tree.nodes.items()}
-        self.excess = {path: _excess(node) for path, node in tree.nodes.items()}
-        self.excess_rank = _ranks(tree, lambda node: self.excess[node.path])
-        self.unpaid_rank = _ranks(tree, _unpaid)
 
 
 class Preemption:
@@ -105,6 +86,7 @@ class Preemption:
         self._hysteresis = Fraction(config.hysteresis_permille, PER_MILLE)
         self._running = {path: node.running_milli for path, node in tree.nodes.items()}
         self._floor = ranking.floor_milli
+        self._is_by_issue = tree.floors_milli is not None
         self._excess = ranking.excess
         self._excess_rank = ranking.excess_rank
         self._leaf = {account: tree.leaf_path(account) for account in {run.account for run in state.running}}
@@ -114,8 +96,8 @@ class Preemption:
         self._sort(state.running, ranking.unpaid_rank)
         self._least: dict[str, int | None] = {}
         """Lowest priority of the runs of an account that may leave for its own work."""
-        self._beyond: dict[str, tuple[Victim, ...]] = {}
-        self._in_vain: set[tuple[str, int, str | None, int, bool]] = set()
+        self._beyond: dict[tuple[str, frozenset[str]], tuple[Victim, ...]] = {}
+        self._in_vain: set[tuple[str, int, str | None, int, bool, frozenset[str]]] = set()
         """What was looked for and not found, until somebody else finds something."""
         self._moves: set[tuple[str, str]] = set()
         """(taker, giver) among the leaves."""
@@ -130,10 +112,11 @@ class Preemption:
         gang = turn.workload
         if self._yard.fit_soon(gang.gpus_milli, gang.gpu_model) is not None:
             return ()
-        asked = (turn.account, gang.gpus_milli, gang.gpu_model, gang.priority, only_own)
+        claims = frozenset() if only_own else self._claims(turn)
+        asked = (turn.account, gang.gpus_milli, gang.gpu_model, gang.priority, only_own, claims)
         if asked in self._in_vain:
             return None
-        candidates = self._candidates(turn, only_own=only_own)
+        candidates = self._candidates(turn, claims, only_own=only_own)
         found = self._search(
             turn,
             (v for v in candidates if self._yard.helps(v.run, gang.gpus_milli, gang.gpu_model)),
@@ -206,21 +189,30 @@ class Preemption:
         for leaf in sorted(self._takeable, key=lambda leaf: self._excess_rank[leaf]):
             yield from self._takeable[leaf]
 
-    def _candidates(self, turn: Turn, *, only_own: bool) -> Iterator[Victim]:
+    def _claims(self, turn: Turn) -> frozenset[str]:
+        """Return the accounts on the path of the asker that run less than credits issue them."""
+        if not self._is_by_issue:
+            return frozenset()
+        return frozenset(standing.account for standing in turn.chain if standing.tier is Tier.BELOW_FLOOR)
+
+    def _candidates(self, turn: Turn, claims: frozenset[str], *, only_own: bool) -> Iterator[Victim]:
         asker = turn.account
         if not only_own:
             yield from (Victim(run, Ground.UNALLOCATED, turn) for run in self._unallocated)
-            if asker not in self._beyond:
-                self._beyond[asker] = tuple(self._exceeding(turn))
-            for known in self._beyond[asker]:
+            if (asker, claims) not in self._beyond:
+                self._beyond[asker, claims] = tuple(self._exceeding(turn, claims))
+            for known in self._beyond[asker, claims]:
                 yield Victim(known.run, known.ground, turn, known.mine, known.theirs)
         for run in self._own.get(asker, ()):
             if run.priority >= turn.workload.priority:
                 return
             yield Victim(run, Ground.OWN, turn)
 
-    def _exceeding(self, turn: Turn) -> Iterator[Victim]:
-        """Yield the runs of accounts that exceed the asker where their paths part, the highest ratio first."""
+    def _exceeding(self, turn: Turn, claims: frozenset[str]) -> Iterator[Victim]:
+        """Yield the runs of accounts that exceed the asker where their paths part, the highest ratio first.
+
+        With a claim to what it is issued the asker takes whatever floors leave, which then are what others are issued.
+        """
         asker = turn.account
         sides: list[tuple[str, Node, Node]] = []
         for leaf in self._takeable:
@@ -231,13 +223,14 @@ class Preemption:
                 for a, b in zip(lineage(asker), lineage(leaf), strict=False)
                 if a != b
             )
-            if self._exceeds(theirs.path, mine.path):
+            if mine.path in claims or self._exceeds(theirs.path, mine.path):
                 sides.append((leaf, mine, theirs))
         sides.sort(key=lambda side: self._excess_rank[side[0]])
         sides.sort(key=lambda side: self._excess[side[2].path], reverse=True)
         for leaf, mine, theirs in sides:
+            ground = Ground.RATIO if self._exceeds(theirs.path, mine.path) else Ground.ISSUE
             for run in self._takeable[leaf]:
-                yield Victim(run, Ground.RATIO, turn, _standing(mine), _standing(theirs))
+                yield Victim(run, ground, turn, _standing(mine), _standing(theirs))
 
     def _exceeds(self, theirs: str, mine: str) -> bool:
         """Say whether used / entitled of the one exceeds that of the other by more than delta."""
@@ -247,14 +240,9 @@ class Preemption:
     def _search(
         self, turn: Turn, candidates: Iterable[Victim], suffices: Callable[[], bool]
     ) -> tuple[Victim, ...] | None:
-        taken: list[Victim] | None = []
-        if not suffices():
-            possible: list[Victim] = []
-            taken, refused = self._take_until(self._possible(turn, candidates, possible), suffices)
-            if taken is None and refused and self._would_do(possible, suffices):
-                taken = self._take_in_other_orders(turn, possible, refused, suffices)
-            if taken is None:
-                return None
+        taken = self._enough(turn, candidates, suffices)
+        if taken is None:
+            return None
         needed = taken[-1:]
         for victim in reversed(taken[:-1]):
             self.spare(victim.run)
@@ -265,6 +253,18 @@ class Preemption:
         givers = {self._leaf[victim.run.account] for victim in needed}
         self._moves.update((asker, giver) for giver in givers if giver != asker)
         return tuple(reversed(needed))
+
+    def _enough(
+        self, turn: Turn, candidates: Iterable[Victim], suffices: Callable[[], bool]
+    ) -> list[Victim] | None:
+        """Take candidates until it suffices; None when they do not, and nobody is taken."""
+        if suffices():
+            return []
+        possible: list[Victim] = []
+        taken, refused = self._take_until(self._possible(turn, candidates, possible), suffices)
+        if taken is None and refused and self._would_do(possible, suffices):
+            taken = self._take_in_other_orders(turn, possible, refused, suffices)
+        return taken
 
     def _possible(self, turn: Turn, candidates: Iterable[Victim], noted: list[Victim]) -> Iterator[Victim]:
         """Yield and note those that stay so far, of accounts that took nothing from the asker's in this cycle."""
@@ -314,7 +314,7 @@ class Preemption:
         together do not suffice. So nothing is missed, unless more than ``LOOKS_MAX`` candidates are looked at.
         """
         looks = 0
-        orders = deque((victim,) for victim in refused)
+        orders: deque[tuple[Victim, ...]] = deque((victim,) for victim in refused)
         tried: set[frozenset[RunId]] = set()
         beside = self._beside(turn, possible)
         while orders and looks < LOOKS_MAX:
@@ -356,31 +356,6 @@ class Preemption:
         if run.klass == "allocated":
             for path in lineage(self._leaf[run.account]):
                 self._running[path] += sign * run.gpus_milli
-
-
-def _ranks(tree: Tree, key: Callable[[Node], tuple[bool, Fraction]]) -> dict[str, int]:
-    """Number the nodes, the highest key of siblings first, each before what is below it."""
-    return {path: rank for rank, path in enumerate(_in_order(tree.root, key))}
-
-
-def _in_order(node: Node, key: Callable[[Node], tuple[bool, Fraction]]) -> Iterator[str]:
-    for child in sorted(node.children, key=key, reverse=True):
-        yield child.path
-        yield from _in_order(child, key)
-
-
-def _excess(node: Node) -> tuple[bool, Fraction]:
-    """How far a node is beyond its share; without a share, beyond everybody."""
-    if not node.share or not node.entitled_with_ahead:
-        return True, Fraction(node.used_gpu_ms)
-    return False, Fraction(node.used_gpu_ms) / node.entitled_with_ahead
-
-
-def _unpaid(node: Node) -> tuple[bool, Fraction]:
-    """How much a node used without paying, per share."""
-    if not node.share:
-        return True, Fraction(node.unallocated_gpu_ms)
-    return False, Fraction(node.unallocated_gpu_ms, node.share)
 
 
 def _standing(node: Node) -> Standing:

@@ -133,8 +133,11 @@ def paid(running: list[RunningRun]) -> Counter[str]:
     return found
 
 
-def may_leave(run: RunningRun, usage: dict[str, int], config: PolicyConfig) -> bool:
-    """The rule in one sentence: unpaid; or past protection, and own and lower, or of a higher account and settled."""
+def may_leave(run: RunningRun, usage: dict[str, int], config: PolicyConfig, *, has_claim: bool) -> bool:
+    """The rule in one sentence: unpaid; or past protection, and own and lower, or of a higher account and settled.
+
+    With a claim to what credits issue it is against any account.
+    """
     if run.klass == "unallocated":
         return True
     if run.protected_until_s > NOW_S:
@@ -142,7 +145,7 @@ def may_leave(run: RunningRun, usage: dict[str, int], config: PolicyConfig) -> b
     if run.account == "a":
         return run.priority < 1
     # A quarter of a cluster's week is 0.716 of what a third of it is entitled to: any step exceeds delta.
-    return usage[run.account] > usage["a"] and NOW_S - run.started_at_s >= config.quantum_s
+    return (has_claim or usage[run.account] > usage["a"]) and NOW_S - run.started_at_s >= config.quantum_s
 
 
 def leaves_floors(running: list[RunningRun], gone: set[str], floors: dict[str, int]) -> bool:
@@ -166,11 +169,13 @@ def test_victims_suffice_are_all_needed_and_are_found_whenever_there_are_any(
 ) -> None:
     cycle, running = drawn_cycle(sizes, drawn, usage, gpus, config)
     victims = {decision.workload for decision in cycle.decisions if decision.action == "preempt"}
-    candidates = {run.workload for run in running if may_leave(run, usage, config)}
     floor_milli = -(-sum(sizes) * (1000 - config.floor_alpha_permille) // len(usage))
     floors = dict.fromkeys(usage, floor_milli)
+    has_claim = False
     if config.division == "credits":
         floors = {one.account: one.issued_milli for one in cycle.allocations}
+        has_claim = paid(running)["a"] < floors["a"]
+    candidates = {run.workload for run in running if may_leave(run, usage, config, has_claim=has_claim)}
     gang = next(decision for decision in cycle.decisions if decision.workload == "gang")
     assert victims <= candidates
     if fits(sizes, running, set(), gpus):

@@ -6,7 +6,14 @@ import pytest
 from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
 
 from gpuledger.policy import preemption
-from gpuledger.policy.cycle import AccountState, HostState, PendingWorkload, PolicyConfig, RunningRun
+from gpuledger.policy.cycle import (
+    AccountState,
+    HostState,
+    PendingWorkload,
+    PolicyConfig,
+    RunningRun,
+    run_cycle,
+)
 from gpuledger.policy.fair_share import Turn, order_workloads
 from gpuledger.policy.preemption import Ground, Preemption
 from gpuledger.policy.tree import Capacity, build_tree
@@ -198,6 +205,24 @@ def test_not_more_than_so_many_are_looked_at_in_other_orders(monkeypatch: pytest
         scene = Scene(accounts, [pending("w", "a", gpus=4)], running, on=hosts(8, 8), alpha=0)
         assert scene.victims("w") == expected
         assert (scene.yard.leaving == set()) == (expected is None)
+
+
+def test_where_credits_divide_who_runs_less_than_it_is_issued_takes_from_who_runs_more() -> None:
+    """Of 16 GPUs each is issued 8, and a has used more. Once a's eight run, ratios decide, and they are against it."""
+    accounts = [account("a", used=300, demand=16), account("b", used=100, demand=16)]
+    why = "a runs less than it is issued, b runs more, and the minimum runtime of the run is over."
+    past = [run("b", gpus=8, name=f"b{n}", hosts={f"h{n}": 8}) for n in range(2)]
+    mine = run("a", gpus=8, name="mine", hosts={"h0": 8}, protected_until_s=AT_S + 1)
+    for division, running, leaves in (
+        ("credits", past, ["b0"]),
+        ("credits", [mine, past[1]], []),
+        ("deficit", past, []),
+    ):
+        state = cluster(accounts, [pending("w", "a", gpus=8)], running, on=hosts(8, 8))
+        cycle = run_cycle(state, PolicyConfig(division=division))
+        told = {decision.workload: decision.reason for decision in cycle.decisions if decision.run}
+        assert list(told) == leaves
+        assert all(reason.endswith(f": {why}") for reason in told.values())
 
 
 def test_between_two_accounts_gpus_move_one_way() -> None:

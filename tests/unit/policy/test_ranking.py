@@ -1,0 +1,30 @@
+"""Whose runs leave first: the furthest beyond its share, and who used most without paying."""
+
+from dataclasses import replace
+
+from tests.unit.policy.forests import forest
+
+from gpuledger.policy.ranking import Ranking
+from gpuledger.policy.state import PolicyConfig
+
+ACCOUNTS = {
+    "a": {"share": 2, "used": 100, "unallocated_gpu_ms": 30},
+    "p": {"share": 1},
+    "p/x": {"share": 1, "used": 90, "unallocated_gpu_ms": 20},
+    "p/y": {"share": 3, "used": 60},
+    "z": {"share": 0, "used": 1},
+}
+
+
+def test_who_is_furthest_beyond_comes_first_and_each_before_what_is_below_it() -> None:
+    ranking = Ranking(forest(ACCOUNTS), PolicyConfig())
+    assert sorted(ranking.excess_rank, key=ranking.excess_rank.__getitem__) == ["z", "p", "p/x", "p/y", "a"]
+    assert sorted(ranking.unpaid_rank, key=ranking.unpaid_rank.__getitem__) == ["z", "p", "p/x", "p/y", "a"]
+
+
+def test_the_floor_is_a_part_of_the_entitlement_and_what_is_issued_where_credits_divide() -> None:
+    tree = forest(ACCOUNTS, gpus=12)
+    floors = Ranking(tree, PolicyConfig(floor_alpha_permille=250)).floor_milli
+    assert floors == {"a": 6000, "p": 3000, "p/x": 750, "p/y": 2250, "z": 0}
+    issued = dict.fromkeys(tree.nodes, 1000)
+    assert Ranking(replace(tree, floors_milli=issued), PolicyConfig()).floor_milli == issued
