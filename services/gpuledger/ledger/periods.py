@@ -309,16 +309,12 @@ def _unopened(writer: Writer, cluster: str) -> list[str]:
 
 
 def _explicitly_granted(connection: Reader | Writer, cluster: str, period: str, seq: int | None) -> set[str]:
-    if seq is not None:
-        rows = driver(connection).execute(
-            f"SELECT DISTINCT account FROM ({LEGS}) AS legs WHERE book = %s AND period = %s AND code = 'grant'"
-            " AND pot = 'budget' AND seq <= %s",
-            (cluster, period, seq),
-        )
-        return {account for (account,) in rows}
+    """Return who was granted something by order; what a rollover's minimum adds is a grant that nobody ordered."""
     rows = driver(connection).execute(
-        "SELECT DISTINCT account FROM ledger.balances WHERE book = %s AND period = %s AND code = 'grant'"
-        " AND pot = 'budget'",
-        (cluster, period),
+        "SELECT DISTINCT body->>'account' FROM ledger.journal WHERE book = %s AND workload IS NULL"
+        " AND type IN ('budget.granted', 'adjustment.posted') AND coalesce(body->>'code', 'grant') = 'grant'"
+        " AND body->>'period' = %s AND (body->>'gpu_ms')::bigint <> 0"
+        " AND NOT coalesce((body->>'limit')::boolean, false) AND seq <= coalesce(%s, seq)",
+        (cluster, period, seq),
     )
-    return {account for (account,) in rows}
+    return {owner_of(account) for (account,) in rows}

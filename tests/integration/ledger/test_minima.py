@@ -3,13 +3,23 @@
 import datetime as dt
 
 import pytest
-from tests.integration.ledger.books import HOUR, Ledger, ended, run_of, told
+from tests.integration.ledger.books import (
+    CLUSTER,
+    GPU_HOUR,
+    HOUR,
+    Ledger,
+    ended,
+    granted,
+    registered,
+    run_of,
+    told,
+)
 from tests.integration.ledger.test_admission import is_sound, order
 from tests.integration.ledger.test_closing import DECEMBER, IN_NOVEMBER, NOVEMBER, close, lot, reopen, stands
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.events.budget import AccountCreated
-from gpuledger.ledger import settlement
+from gpuledger.ledger import periods, queries, settlement
 from gpuledger.ledger.audit import verify
 from gpuledger.ledger.charges import Posting
 from gpuledger.ledger.rebuild import check, rebuild, state_digest
@@ -37,6 +47,36 @@ def test_what_a_minimum_adds_is_granted_to_the_next_period(ledger: Ledger) -> No
     assert minima(ledger) == [("grant", "2026-12", "2026-12-01", 28)]
     assert stands(ledger, DECEMBER, as_known=True) == {"granted": 40, "rolled_over": 12, "available": 40}
     assert is_sound(ledger)
+
+
+def test_a_minimum_takes_no_default_grant_away(ledger: Ledger) -> None:
+    """Who was granted nothing for a period by order gets a share of it, whether it opens before or after the close."""
+    order(ledger, *(AccountCreated(account=name) for name in ("org", "org/vision")))
+    ledger.append(told(0, registered("h1", 8)), told(0, lot(NOVEMBER, 100, rollover="min 40")))
+    ledger.append(*run_of(IN_NOVEMBER, IN_NOVEMBER + 12 * HOUR))
+    close(ledger)
+    assert minima(ledger) == [("grant", "2026-12", "2026-12-01", 36)]
+    with reading(ledger.engine) as reader:
+        shares = periods.opening(reader, CLUSTER, DECEMBER, ledger.calendar).grants
+        then = periods.opening(reader, CLUSTER, DECEMBER, ledger.calendar, queries.sequences(reader)).grants
+    assert [(grant.account, grant.gpu_ms // GPU_HOUR) for grant in shares] == [("org/vision", 31 * 24 * 8)]
+    assert then == shares
+
+
+def test_whom_an_order_granted_nothing_or_a_limit_gets_a_share(ledger: Ledger) -> None:
+    order(ledger, *(AccountCreated(account=name) for name in ("org", "org/a", "org/b", "org/c")))
+    ledger.append(told(0, registered("h1", 9)))
+    ledger.append(
+        told(0, granted("org/a", DECEMBER, GPU_HOUR)),
+        told(0, granted("org/b", DECEMBER, 0)),
+        told(0, granted("org/c", NOVEMBER, GPU_HOUR)),
+    )
+    with reading(ledger.engine) as reader:
+        found = periods.opening(reader, CLUSTER, DECEMBER, ledger.calendar).grants
+    assert [(grant.account, grant.gpu_ms // GPU_HOUR) for grant in found] == [
+        ("org/b", 31 * 24 * 3),
+        ("org/c", 31 * 24 * 3),
+    ]
 
 
 def test_a_minimum_that_was_booked_as_a_rollover_stands_and_is_corrected_as_a_grant(
