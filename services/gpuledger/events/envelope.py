@@ -304,20 +304,27 @@ def _type(written: str) -> tuple[str, int, type[Fact]]:
         BadRecord: When this code does not read it.
     """
     found = _named(written)
-    if found is None or found[1] > version_of(found[0]):
-        raise BadRecord(
-            f"type: {written!r} is not a known event type",
-            code="unknown-type",
-            hint="see docs/events.md for the types this version reads",
-        )
+    if found[1] > version_of(found[0]):
+        raise _unknown(written)
     return found
 
 
 @lru_cache(maxsize=1 << 8)
-def _named(written: str) -> tuple[str, int, type[Fact]] | None:
+def _named(written: str) -> tuple[str, int, type[Fact]]:
+    """Return name, version and class of a type; what is no type raises, so that it is not remembered however long."""
     found = _TYPE.fullmatch(written)
     fact = fact_type(found["name"]) if found else None
-    return None if found is None or fact is None else (found["name"], int(found["version"]), fact)
+    if found is None or fact is None:
+        raise _unknown(written)
+    return found["name"], int(found["version"]), fact
+
+
+def _unknown(written: str) -> BadRecord:
+    return BadRecord(
+        f"type: {written!r} is not a known event type",
+        code="unknown-type",
+        hint="see docs/events.md for the types this version reads",
+    )
 
 
 def _holds_null(value: bytes) -> bool:

@@ -145,14 +145,17 @@ def is_known(reader: Reader, book: str, workload: str) -> bool:
 
 
 def near_names(reader: Reader, book: str, workload: str) -> list[str]:
-    """Return workloads that are named nearly so, of those that begin alike, in capitals or not."""
-    wanted = workload.lower()
-    half = wanted[: max(len(wanted) // 2, 1)]
+    """Return workloads that are named nearly so, of those that begin alike, in small letters or capitals.
+
+    Each beginning is a range of an index on names; what is made of a name, such as its small letters, has none.
+    """
+    wanted, half = workload.lower(), workload[: max(len(workload) // 2, 1)]
+    beginnings = sorted({half, half.lower(), half.upper(), half.capitalize()})
+    alike = " OR ".join(["starts_with(workload, %s)"] * len(beginnings))
     rows = driver(reader).execute(
-        "SELECT DISTINCT workload FROM (SELECT workload FROM ledger.segments WHERE book = %(book)s"
-        " AND starts_with(lower(workload), %(half)s) UNION ALL SELECT workload FROM ledger.waits WHERE book = %(book)s"
-        " AND starts_with(lower(workload), %(half)s)) AS named LIMIT %(most)s",
-        {"book": book, "half": half, "most": _LOOKED_AT},
+        f"SELECT DISTINCT workload FROM (SELECT workload FROM ledger.segments WHERE book = %s AND ({alike})"
+        f" UNION ALL SELECT workload FROM ledger.waits WHERE book = %s AND ({alike})) AS named LIMIT %s",
+        (book, *beginnings, book, *beginnings, _LOOKED_AT),
     )
     names = sorted(name for (name,) in rows)
     near = dict.fromkeys(difflib.get_close_matches(wanted, {name.lower() for name in names}, n=_NEAR))

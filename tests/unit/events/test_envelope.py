@@ -88,6 +88,12 @@ def test_sub_second_times_are_floored_and_offsets_understood() -> None:
     assert envelope.decode(wire(time="2017-10-09T09:01:55+02:00")).at_s == 1_507_532_515
 
 
+def test_types_that_nobody_knows_are_not_remembered() -> None:
+    before = envelope._named.cache_info().currsize
+    refusal(wire(type=f"org.gpuledger.workload.{'x' * 1000}.v1"))
+    assert envelope._named.cache_info().currsize == before
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "told"),
     [

@@ -105,17 +105,17 @@ class Pods:
     def _located(self, pod: Pod, *, is_gone: bool) -> list[MADE]:
         """Return which run hosts mean by a pod of a Kueue Workload, once both are known."""
         meta = pod.metadata
-        since_s = _bound_since(pod)
+        own, since_s = identity(meta), _bound_since(pod)
+        told = self._told.setdefault(own, Told(self._source, own))
+        if is_gone:  # its workload may be gone by then
+            del self._told[own]
         held = None if since_s is None else self._holder(meta, since_s)
         if since_s is None or held is None:
             return []
-        own, (workload, run) = identity(meta), held
-        told = self._told.setdefault(own, Told(self._source, own))
+        workload, run = held
         names = [handles.pod_uid(meta.uid), handles.pod_name(meta.namespace, meta.name)]
         located = Located(cluster=self._cluster, workload=workload, run=run, handles=names)
         told.tell(f"located/{run}", since_s, located)
-        if is_gone:
-            self._told.pop(own, None)
         return told.take()
 
     def _translate(

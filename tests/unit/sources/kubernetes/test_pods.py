@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.unit.sources.kubernetes.building import (
     UID,
@@ -22,6 +23,10 @@ from tests.unit.sources.kubernetes.building import (
 
 from gpuledger.events.workload import Ended, Located, Started, Submitted
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.jobs import Teams
+from gpuledger.sources.kubernetes.nodes import Device
+from gpuledger.sources.kubernetes.pods import Pods
+from gpuledger.sources.kubernetes.reading import Seen
 from gpuledger.sources.protocol import Fault, Translated
 from gpuledger.sources.registry import source
 
@@ -132,6 +137,18 @@ def test_pods_are_of_the_admission_after_which_they_were_bound(tmp_path: Path) -
     )
     assert located(read(tmp_path, admitted(AT_9), early, unbound)) == []
     assert located(read(tmp_path, early, admitted(AT_5))) == []
+
+
+def test_a_pod_that_is_gone_is_forgotten_though_its_workload_went_before_it() -> None:
+    """A collector runs for months: it remembers what there is."""
+    runs = {"x": ("team-a/job-train", "1")}
+    pods = Pods("west", Teams(), lambda _: Device(), {"job-train"}, lambda meta, _: runs.get(meta.name))
+    raw = msgspec.json.encode(pod("x", 1, bound(AT_5), metadata=OWNED))
+    ((first, _),), _ = pods.facts(Seen("Pod", "ADDED", raw))
+    assert isinstance(first.data, Located)
+    runs.clear()
+    assert pods.facts(Seen("Pod", "DELETED", raw)) == ([], [])
+    assert pods._told == {}
 
 
 def test_pods_of_a_workload_on_two_models_are_of_the_part_of_their_pod_set(tmp_path: Path) -> None:
