@@ -21,17 +21,20 @@ class Claim(NamedTuple):
 
 
 def claimed(reader: Reader, cluster: str, from_s: int, to_s: int) -> Sequence[Claim]:
-    """Return what runs held in ``[from_s, to_s)`` of the hosts that they named, up to its end if they hold it still."""
+    """Return what runs held in ``[from_s, to_s)`` of the hosts that they named.
+
+    One that holds them still does so up to its declared limit, beyond which nothing is charged, or to the end.
+    """
     rows = driver(reader).execute(
         """
         SELECT named.host,
                s.gpus_milli / cardinality(s.hosts) + (named.position <= s.gpus_milli %% cardinality(s.hosts))::int,
                greatest(extract(epoch FROM s.from_at)::bigint, %(from)s),
-               least(coalesce(extract(epoch FROM s.to_at)::bigint, %(to)s), %(to)s)
+               least(coalesce(extract(epoch FROM coalesce(s.to_at, s.capped_at))::bigint, %(to)s), %(to)s)
         FROM ledger.segments AS s
         CROSS JOIN LATERAL unnest(s.hosts) WITH ORDINALITY AS named (host, position)
         WHERE s.book = %(book)s AND s.until_seq IS NULL AND s.from_at < to_timestamp(%(to)s)
-          AND (s.to_at IS NULL OR s.to_at > to_timestamp(%(from)s))
+          AND (coalesce(s.to_at, s.capped_at) IS NULL OR coalesce(s.to_at, s.capped_at) > to_timestamp(%(from)s))
         """,
         {"book": cluster, "from": from_s, "to": to_s},
     )

@@ -24,6 +24,15 @@ def test_a_run_is_spread_over_its_hosts_and_cut_to_the_window(ledger: Ledger) ->
     ]
 
 
+def test_a_run_whose_end_nobody_told_holds_nothing_beyond_its_declared_limit(ledger: Ledger) -> None:
+    ledger.append(told(START, submitted(time_limit_s=2 * HOUR)), told(START, started(hosts=["n1"])))
+    with reading(ledger.engine) as reader:
+        assert claimed(reader, CLUSTER, START, START + 9 * HOUR) == [
+            Claim("n1", 8000, START, START + 2 * HOUR)
+        ]
+        assert claimed(reader, CLUSTER, START + 2 * HOUR, START + 9 * HOUR) == []
+
+
 def test_what_is_installed_is_there_in_whatever_health(ledger: Ledger) -> None:
     n1 = {"cluster": CLUSTER, "host": "n1", "gpus": 8, "gpu_model": "h100"}
     ledger.append(
