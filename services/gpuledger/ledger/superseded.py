@@ -14,17 +14,20 @@ from gpuledger.events.registry import Fact, name_of
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger.facts import STOPS, Known, rank, winner
 
+_FURTHEST = "the furthest version of a record counts"
 _BECAUSE = (
     "a time that was measured counts before one that was estimated",
     "a reconciliation is believed before any other source",
-    "the furthest version of a record counts",
+    _FURTHEST,
     "of sources that are believed alike the later time counts",
     "of facts that are ranked alike their content decides, alike on every ledger",
     "of facts that are ranked alike their content decides, alike on every ledger",
 )
 """A sentence for each part of a rank."""
 
-_FIRST_SUBMISSION = "a record of a requeued workload tells its time anew, and the first submission counts"
+_OF_SUBMISSIONS = ("a submission that was told by itself counts before one that a record repeats", _FURTHEST)
+"""The third and the fourth part, of a submission that a record of some version repeats."""
+
 _OVER = "a run that is over does not change any more"
 _UNSAID = frozenset({"cluster", "workload", "run", "version", "basis"})
 """What a fact says of itself rather than of what happened."""
@@ -145,8 +148,8 @@ def _fields(data: Fact) -> dict[str, str]:
 def _because(fact: Known, counts: Known) -> str:
     pairs = zip(rank(fact), rank(counts), strict=True)
     place = next((n for n, (lost, won) in enumerate(pairs) if lost != won), len(_BECAUSE) - 1)
-    if place == 2 and isinstance(counts.data, events.Submitted) and counts.data.version is not None:  # noqa: PLR2004 - the third part of a rank
-        return _FIRST_SUBMISSION
+    if isinstance(fact.data, events.Submitted) and fact.data.version is not None and place in {2, 3}:
+        return _OF_SUBMISSIONS[place - 2]
     return _BECAUSE[place]
 
 

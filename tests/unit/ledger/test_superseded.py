@@ -82,6 +82,14 @@ def test_a_workload_that_was_submitted_anew_contradicts_nothing() -> None:
     assert (one.fact.at_s, one.as_json()["by"]["said"]) == (0, {"priority": "3"})
 
 
+def test_of_submissions_of_a_record_the_version_decides_and_not_the_time() -> None:
+    (one,) = superseded([submitted(50, version=1), submitted(50, version=2, priority=3)])
+    assert (one.by.at_s, one.because) == (50, "the furthest version of a record counts")
+    (one,) = superseded([submitted(50, version=2), submitted(70, priority=3)])
+    assert (one.fact.at_s, one.by.at_s) == (50, 70)
+    assert one.because == "a submission that was told by itself counts before one that a record repeats"
+
+
 def test_whose_work_it_is_is_not_told_of_people() -> None:
     (one,) = superseded([submitted(0), submitted(100, user="t2")])
     assert one.as_json()["said"] == {"user": "of another person"}
