@@ -192,7 +192,8 @@ def summary(engine: sa.Engine) -> None:
             for cluster in BUSY_MOMENTS
             for row in layers(reader, LayersQuery(by=LayersBy.CLUSTER, cluster=cluster), calendar)
         ]
-        issued = [cycle for c in BUSY_MOMENTS if (cycle := cycles.latest_cycle(reader, c)) is not None]
+        newest = (cycles.latest_cycle(reader, cluster, at_s=now_s) for cluster in BUSY_MOMENTS)
+        issued = [cycle for cycle in newest if cycle is not None]
     print()
     rows = [
         (

@@ -20,6 +20,11 @@ _ISSUED = (
     " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'allocation.issued'"
 )
 
+_NEWEST = (
+    "AND j.effective_at <= to_timestamp(%(at)s) AND (%(seq)s::bigint IS NULL OR j.seq <= %(seq)s::bigint)"
+    " ORDER BY j.effective_at DESC, j.seq DESC LIMIT 1"
+)
+
 
 class Recorded(NamedTuple):
     """A cycle as it was journalled.
@@ -52,39 +57,33 @@ class Named(NamedTuple):
 
 
 def latest(
-    connection: Reader | Writer, cluster: str, *, at_s: int | None = None, seq: int | None = None
+    connection: Reader | Writer, cluster: str, *, at_s: int, seq: int | None = None
 ) -> Recorded | None:
-    """Return the newest cycle of a cluster, or None when there was none.
+    """Return the newest cycle of a cluster up to an instant, or None when there was none.
 
     Args:
         connection: A transaction.
         cluster: The cluster.
-        at_s: Of the cycles that decided for this instant or an earlier one, the one of the latest instant; the one that
-            was recorded last unless given.
+        at_s: Of the cycles that decided for this instant or an earlier one, the one of the latest instant counts,
+            whichever was recorded last.
         seq: Look only at rows of the book up to this one.
     """
-    order = "j.seq DESC" if at_s is None else "j.effective_at DESC, j.seq DESC"
     return _one(
         connection,
-        f"{_ISSUED} AND (%(at)s::bigint IS NULL OR j.effective_at <= to_timestamp(%(at)s::bigint))"
-        f" AND (%(seq)s::bigint IS NULL OR j.seq <= %(seq)s::bigint) ORDER BY {order} LIMIT 1",
+        f"{_ISSUED} {_NEWEST}",
         book=cluster,
         at=at_s,
         seq=seq,
     )
 
 
-def named(
-    connection: Reader | Writer, cluster: str, at_s: int | None = None, *, seq: int | None = None
-) -> Named | None:
+def named(connection: Reader | Writer, cluster: str, at_s: int, *, seq: int | None = None) -> Named | None:
     """Return where the newest cycle up to an instant stands, without reading what it decided; as ``latest``."""
     row = driver(connection).execute(
         "SELECT j.seq, extract(epoch FROM j.effective_at)::bigint, j.body->>'cycle',"
         " (j.body->>'every_s')::bigint FROM ledger.journal AS j"
         " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'allocation.issued'"
-        " AND (%(at)s::bigint IS NULL OR j.effective_at <= to_timestamp(%(at)s::bigint))"
-        " AND (%(seq)s::bigint IS NULL OR j.seq <= %(seq)s::bigint)"
-        f" ORDER BY {'j.seq DESC' if at_s is None else 'j.effective_at DESC, j.seq DESC'} LIMIT 1",
+        f" {_NEWEST}",
         {"book": cluster, "at": at_s, "seq": seq},
     ).fetchone()  # fmt: skip
     return None if row is None else Named(*row)
@@ -134,11 +133,11 @@ def latest_cycle(
     reader: Reader,
     cluster: str,
     *,
-    at_s: int | None = None,
+    at_s: int,
     seq: int | None = None,
     waiting_max: int | None = None,
 ) -> dict[str, Any] | None:
-    """Return the newest cycle of a cluster under the published keys, or None when there was none.
+    """Return the newest cycle of a cluster up to an instant under the published keys, or None when there was none.
 
     Decisions to wait are left out once they are kept no longer, or where there are more than are wanted.
 

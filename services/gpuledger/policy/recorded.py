@@ -22,7 +22,7 @@ class Recorded(NamedTuple):
 
 
 def decision_of(
-    reader: Reader, cluster: str, workload: str, at_s: int | None = None, *, seq: int | None = None
+    reader: Reader, cluster: str, workload: str, at_s: int, *, seq: int | None = None
 ) -> Recorded | None:
     """Return what the newest cycle decided for a workload; None when it decided nothing for it, or there was none.
 

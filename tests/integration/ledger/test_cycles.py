@@ -22,13 +22,13 @@ def test_the_newest_cycle_is_returned_whole(ledger: Ledger) -> None:
     ledger.append(told(900, issued("c1", supply_gpus=8)), told(5, submitted()))
     ledger.append(told(600, issued("c2", supply_gpus=9, decisions=[{"workload": "w1", "numbers": {"a": 1}}])))
     with reading(ledger.engine) as reader:
-        record = latest_cycle(reader, CLUSTER)
+        record = latest_cycle(reader, CLUSTER, at_s=899)
     assert record == {"supply_gpus": 9, "decisions": [{"workload": "w1", "numbers": {"a": 1}}]}
 
 
 def test_a_cluster_without_a_cycle_has_none(ledger: Ledger) -> None:
     with reading(ledger.engine) as reader:
-        assert latest_cycle(reader, CLUSTER) is None
+        assert latest_cycle(reader, CLUSTER, at_s=900) is None
 
 
 def test_the_newest_cycle_up_to_an_instant_knows_nothing_of_later_ones(ledger: Ledger) -> None:

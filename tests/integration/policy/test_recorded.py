@@ -11,7 +11,7 @@ def test_the_decision_of_a_workload_is_that_of_the_newest_cycle_up_to_an_instant
     early, late = world.cycle(), world.cycle(NOON + 60)
     with reading(world.engine) as reader:
         for at_s, record, decided_s in (
-            (None, late, NOON + 60),
+            (NOON + 3600, late, NOON + 60),
             (NOON + 59, early, NOON),
             (NOON + 60, late, NOON + 60),
         ):
@@ -24,10 +24,10 @@ def test_the_decision_of_a_workload_is_that_of_the_newest_cycle_up_to_an_instant
 
 def test_a_workload_that_no_cycle_knew_has_no_decision(world: World) -> None:
     with reading(world.engine) as reader:
-        assert decision_of(reader, "c", "w-b8") is None
+        assert decision_of(reader, "c", "w-b8", NOON) is None
     world.cycle()
     with reading(world.engine) as reader:
-        assert decision_of(reader, "c", "nobody") is None
+        assert decision_of(reader, "c", "nobody", NOON) is None
 
 
 def test_decisions_that_are_kept_no_longer_are_made_again(world: World) -> None:
@@ -36,7 +36,7 @@ def test_decisions_that_are_kept_no_longer_are_made_again(world: World) -> None:
         cycle_decisions.forget(writer, "c", NOON + 1, 0)
     with reading(world.engine) as reader:
         (own,) = (d for d in record["decisions"] if d["workload"] == "w-b8")
-        assert decision_of(reader, "c", "w-b8") == (record["cycle"], NOON, own)
-        found = cycles.latest(reader, "c")
+        assert decision_of(reader, "c", "w-b8", NOON) == (record["cycle"], NOON, own)
+        found = cycles.latest(reader, "c", at_s=NOON)
         assert found is not None
         assert whole(reader, "c", found) == record

@@ -21,7 +21,7 @@ from gpuledger.streams.topics import ALLOCATIONS
 def test_a_cycle_is_journalled_published_and_read_back(world: World, tmp_path: Path) -> None:
     record = world.cycle()
     with reading(world.engine) as reader:
-        assert cycles.latest_cycle(reader, "c") == record
+        assert cycles.latest_cycle(reader, "c", at_s=NOON) == record
         assert audit.verify(reader).ok
     broker = FileBroker(tmp_path)
     assert relay(world.engine, broker, CLOCK) == 1
@@ -56,7 +56,7 @@ def test_two_at_once_record_one(world: World) -> None:
 def test_the_journal_holds_orders_and_a_digest_of_all_decisions(world: World) -> None:
     record = world.cycle()
     with reading(world.engine) as reader:
-        found = cycles.latest(reader, "c")
+        found = cycles.latest(reader, "c", at_s=NOON)
         assert found is not None
         assert [d["action"] for d in found.issued.record["decisions"]] == ["start"]
         assert found.issued.waiting == len(record["decisions"]) - 1 == 2
@@ -68,7 +68,7 @@ def test_kept_decisions_that_the_journal_does_not_stand_for_are_named_and_droppe
     record = world.cycle()
     with reading(world.engine) as reader:
         assert rebuild.check(reader, Calendar()).differences == ()
-        found = cycles.latest(reader, "c")
+        found = cycles.latest(reader, "c", at_s=NOON)
         assert found is not None
     changed = [{**record["decisions"][0], "action": "wait"}, *record["decisions"][1:]]
     forged = [cycle_decisions.Said.of(decision) for decision in changed]

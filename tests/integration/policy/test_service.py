@@ -1,7 +1,7 @@
 """One cycle from real state: read in a snapshot, decided, recorded, queued for publication."""
 
 import sqlalchemy as sa
-from tests.integration.policy.worlds import World
+from tests.integration.policy.worlds import NOON, World
 
 from gpuledger.database.engine import reading, writing
 from gpuledger.ledger import cycles
@@ -18,7 +18,7 @@ def test_a_dry_run_leaves_no_trace(world: World) -> None:
     record = world.cycle(dry_run=True)
     assert record["decisions"]
     with reading(world.engine) as reader:
-        assert cycles.latest_cycle(reader, "c") is None
+        assert cycles.latest_cycle(reader, "c", at_s=NOON) is None
     with writing(world.engine) as writer:
         assert writer.scalar(sa.text("SELECT count(*) FROM ledger.outbox")) == 0
 
