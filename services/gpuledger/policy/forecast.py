@@ -141,28 +141,17 @@ class _Ahead:
         yield from (kept.at_s for kept in self._reservations if kept.kind is ReservationKind.BOUND)
 
     def _start(self, work: PendingWorkload, placement: Mapping[str, int], klass: WorkClass | None) -> None:
-        funded = klass == "allocated"
-        protected_s = min(work.minimum_runtime_s, self._config.protection_cap_s) if funded else 0
         self._started += 1
-        run = RunningRun(
-            workload=work.workload,
-            run=f"~{self._started}",
-            account=work.account,
-            gpus_milli=work.gpus_milli,
-            started_at_s=self.at_s,
-            protected_until_s=self.at_s + protected_s,
-            klass=klass or "unallocated",
-            placement=placement,
-            priority=work.priority,
-        )
+        name, klass = f"~{self._started}", klass or "unallocated"
+        run, hold_gpu_ms = work.begun(name, self.at_s, klass=klass, placement=placement, config=self._config)
         self._running[run.id] = run
         self._asked[run.id] = work
         end = self._end(run)
         if end is not None:
             self._ends[run.id] = end
         account = self._accounts.get(work.account)
-        if funded and account is not None:
-            self._accounts[work.account] = account.holding(work.counted_gpu_ms(protected_s))
+        if account is not None:
+            self._accounts[work.account] = account.holding(hold_gpu_ms)
 
     def _end(self, run: RunningRun) -> int | None:
         """Return when a run ends as it declared; one that is there beyond its limit may end at any moment."""

@@ -252,30 +252,17 @@ def _sparse_cycle(standing: _Standing, workload: PendingWorkload, at_s: int, con
 def carried_out(state: ClusterState, cycle: Cycle, config: PolicyConfig) -> ClusterState:
     """Return the state once the starts of a cycle run and its reservations stand.
 
-    Runs that have to leave are still there; the reservations say which. A start has no run id yet: it is empty. A
-    funded start holds its GPUs for its minimum runtime, up to the cap.
+    Runs that have to leave are still there; the reservations say which. A start has no run id yet: it is empty.
     """
     starts = {decision.workload: decision for decision in cycle.decisions if decision.action is Action.START}
     runs: list[RunningRun] = []
     held: dict[str, int] = {}
     for gang in [waiting for waiting in state.pending if waiting.workload in starts]:
         decision = starts[gang.workload]
-        protected_s = min(gang.minimum_runtime_s, config.protection_cap_s)
-        runs.append(
-            RunningRun(
-                workload=gang.workload,
-                run=STARTED,
-                account=gang.account,
-                gpus_milli=gang.gpus_milli,
-                started_at_s=cycle.at_s,
-                protected_until_s=cycle.at_s + protected_s,
-                klass=decision.klass or "allocated",
-                placement=decision.placement or {},
-                priority=gang.priority,
-            )
-        )
-        if decision.klass == "allocated":
-            held[gang.account] = held.get(gang.account, 0) + gang.counted_gpu_ms(protected_s)
+        klass, placement = decision.klass or "unallocated", decision.placement or {}
+        run, hold_gpu_ms = gang.begun(STARTED, cycle.at_s, klass=klass, placement=placement, config=config)
+        runs.append(run)
+        held[gang.account] = held.get(gang.account, 0) + hold_gpu_ms
     return replace(
         state,
         accounts=tuple(account.holding(held.get(account.account, 0)) for account in state.accounts),

@@ -223,6 +223,27 @@ class PendingWorkload:
         """Return what holding its GPUs for so long counts as used."""
         return self.gpus_milli * seconds * self.weight_permille // PER_MILLE
 
+    def begun(
+        self, run: str, at_s: int, *, klass: WorkClass, placement: Placement, config: PolicyConfig
+    ) -> tuple[RunningRun, int]:
+        """Return the run that it becomes when it starts, and what it holds then, counted as used, in gpu_ms.
+
+        A funded start holds its GPUs for its minimum runtime, up to the cap; an unallocated one holds nothing.
+        """
+        protected_s = min(self.minimum_runtime_s, config.protection_cap_s) if klass == "allocated" else 0
+        begun = RunningRun(
+            workload=self.workload,
+            run=run,
+            account=self.account,
+            gpus_milli=self.gpus_milli,
+            started_at_s=at_s,
+            protected_until_s=at_s + protected_s,
+            klass=klass,
+            placement=placement,
+            priority=self.priority,
+        )
+        return begun, self.counted_gpu_ms(protected_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:

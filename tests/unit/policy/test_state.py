@@ -48,6 +48,19 @@ def test_holds_are_a_part_of_the_use() -> None:
         AccountState(account="c/a", share=1, used_gpu_ms=5, held_gpu_ms=6)
 
 
+def test_a_funded_start_holds_its_gpus_for_its_minimum_runtime_up_to_the_cap_and_an_unallocated_one_nothing() -> (
+    None
+):
+    gang = pending(minimum_runtime_s=6000, priority=3, weight_permille=500)
+    config = PolicyConfig(protection_cap_s=4000)
+    begun, held = gang.begun("1", 50, klass="allocated", placement={"h": 1000}, config=config)
+    assert begun == run(started_at_s=50, protected_until_s=4050, priority=3, placement={"h": 1000})
+    assert held == 1000 * 4000 // 2
+    begun, held = gang.begun("1", 50, klass="unallocated", placement={}, config=config)
+    assert begun == run(started_at_s=50, protected_until_s=50, priority=3, klass="unallocated")
+    assert held == 0
+
+
 @pytest.mark.parametrize("path", ["", "c//a", "c/A", "c/a "])
 def test_an_account_that_is_no_path_is_refused_wherever_it_stands(path: str) -> None:
     with pytest.raises(Refused):
