@@ -9,7 +9,7 @@ import typer
 from gpuledger.cli.applying import read_file, tell
 from gpuledger.cli.asking import agreed, who
 from gpuledger.cli.options import AsOf, Cluster, From, Json, Yes, moment_or_now, recorded
-from gpuledger.cli.output import note, print_json, print_table
+from gpuledger.cli.output import counted, note, print_json, print_table
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -247,5 +247,5 @@ def _lines(moves: dict[str, Any]) -> list[str]:
         if p["moved_gpu_ms"]
     ]
     if moves["restated_workloads"]:
-        lines.append(f"{moves['restated_workloads']} workloads are restated")
+        lines.append(f"restated: {counted(moves['restated_workloads'], 'workload')}")
     return lines

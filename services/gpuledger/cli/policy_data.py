@@ -9,7 +9,7 @@ import typer
 from gpuledger.cli.applying import read_file, tell
 from gpuledger.cli.asking import agreed, who
 from gpuledger.cli.options import AsOf, From, Json, Yes, moment_or_now, recorded
-from gpuledger.cli.output import note, print_json, print_table
+from gpuledger.cli.output import counted, note, print_json, print_table
 
 if TYPE_CHECKING:
     from gpuledger.database.engine import Reader
@@ -53,7 +53,7 @@ def apply(
         for change in changes:
             note(change)
         if restated:
-            note(f"{restated} workloads that are charged for time from then on are restated")
+            note(f"restated: {counted(restated, 'workload')} charged for time from then on")
         if not dry_run and agreed(len(changes), yes=yes):
             if changes:
                 put = partial(policy_file.put, file=file, at_s=at_s, by=who(), clock=clock, calendar=calendar)

@@ -7,7 +7,7 @@ import typer
 
 from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import From, Json, moment
-from gpuledger.cli.output import note, print_json, print_table
+from gpuledger.cli.output import counted, note, print_json, print_table
 
 if TYPE_CHECKING:
     from gpuledger.ingest.intake import Intake
@@ -119,8 +119,10 @@ def _repair(intake: "Intake", config: "Settings", found: "Reconciliation") -> in
 
 
 def _show(found: "Reconciliation", repaired: int, *, as_json: bool) -> None:
+    from gpuledger.kernel.amounts import gpu_hours
+
     if repaired:
-        note(f"repaired {repaired} runs")
+        note(f"repaired {counted(repaired, 'run')}")
     if as_json:
         print_json(_document(found, repaired))
         return
@@ -133,14 +135,12 @@ def _show(found: "Reconciliation", repaired: int, *, as_json: bool) -> None:
             (d.klass, d.key.cluster, d.key.workload, d.key.run, d.message) for d in found.found[:SHOWN_MAX]
         ]
         print_table(["difference", "cluster", "workload", "run", ""], rows)
-    from gpuledger.kernel.amounts import gpu_hours
-
+    if len(found.found) > SHOWN_MAX:
+        note(f"  ... and {len(found.found) - SHOWN_MAX} more; --json shows all")
     for (cluster, host), gpu_ms in found.conflicts.items():
         print(
             f"conflict: runs held {gpu_hours(gpu_ms)} GPU-hours of {host} of {cluster} beyond what is installed"
         )
-    if len(found.found) > SHOWN_MAX:
-        note(f"  ... and {len(found.found) - SHOWN_MAX} more; --json shows all")
 
 
 def _document(found: "Reconciliation", repaired: int) -> dict[str, Any]:

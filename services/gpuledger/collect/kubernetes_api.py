@@ -289,7 +289,7 @@ def _reported(what: str, verbs: str = "get, list and watch") -> Iterator[None]:
 def _is_invalid(error: client.ApiException) -> bool:
     """Tell whether a field's new value is refused; a test that fails has the same status, and passes the next time."""
     try:
-        causes = msgspec.json.decode(error.body or "{}").get("details", {}).get("causes", ())
+        causes = msgspec.json.decode(error.body or "{}").get("details", {}).get("causes") or ()
+        return any(str(cause.get("reason", "")).startswith("FieldValue") for cause in causes)
     except (msgspec.DecodeError, AttributeError):
         return False
-    return any(str(cause.get("reason", "")).startswith("FieldValue") for cause in causes)

@@ -74,9 +74,7 @@ def unlike(stored: Sequence[Version], followed: Sequence[Version], starts: Seque
     looked_at = {seq for version in stored for seq in version[1:] if seq is not None}
     for seq, following in pairwise(changes):
         place = bisect_right(starts, seq)
-        if (
-            place < len(starts) and starts[place] <= following
-        ):  # that row's batch ended before the next change
+        if place < len(starts) and starts[place] <= following:  # its batch ended before the next change
             looked_at.add(starts[place] - 1)
     told = set()
     for seq in sorted(looked_at):

@@ -139,7 +139,7 @@ def of_hosts(
             if kept.kind is ReservationKind.PROMISE
             else "what runs there leaves whatever the ratios"
         )
-        text = f"{kept.workload} starts by then: {size}{where} are kept for it ({kept.kind.value}: {told})."
+        text = f"{kept.workload} starts by then: it keeps {size}{where} ({kept.kind.value}: {told})."
         yield Entry(
             at_s=by_s,
             kind=Kind.RESERVATION,

@@ -68,9 +68,8 @@ def directives(
         return None
     record = found.issued.record
     config = read_config(reader, cluster, now_s, org_seq=seq_of(vector, ORG_BOOK))
-    named = sorted(
-        {decision["workload"] for decision in record.get("decisions", ())}
-    )  # those to wait lie elsewhere
+    # Decisions to wait lie elsewhere: these are few.
+    named = sorted({decision["workload"] for decision in record.get("decisions", ())})
     read = Orders(
         record=record,
         cycle_at_s=found.at_s,
@@ -108,9 +107,8 @@ def _leave_by(
     """Return run -> when its GPUs are expected back: later cycles repeat the order, and do not put that off."""
     promised_s = _promised_s(cycle.issued.record)
     announced_s = _announced_s(reader, cluster, [one.id for one in leaving if one.id not in promised_s], seq)
-    soonest_s = cycle.at_s + int(
-        cycle.issued.config.get("grace_s", 0)
-    )  # nobody was told: a cycle before notices
+    # Where nobody was told, the cycle is of before runs were given notice.
+    soonest_s = cycle.at_s + int(cycle.issued.config.get("grace_s", 0))
     return {one.id: promised_s.get(one.id, announced_s.get(one.id, soonest_s)) for one in leaving}
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
 import sqlalchemy as sa
 
@@ -135,7 +136,7 @@ class Leading:
             raise Conflict(f"another process leads {cluster!r}", hint="gpuledger policy status says which")
         return self._issue(issuing, cluster, self._now_s()).cycle
 
-    def run(self) -> None:
+    def run(self) -> NoReturn:
         """Lead, or stand by, for ever: whatever is away is waited for."""
         threading.Thread(target=self._publishing, name="publishing", daemon=True).start()
         failed = 0

@@ -53,7 +53,7 @@ def _of_budgets(
     reader: Reader, cluster: str, at_s: int, calendar: Calendar, seq: int | None
 ) -> Iterator[Entry]:
     for workload, account, milli, expires_s in rows.unstarted_holds(reader, cluster, at_s, seq=seq):
-        text = f"The hold of {workload} of {account} is given back, if its {gpus(milli)} have not started."
+        text = f"The hold of {workload} of {account} is given back, if it did not start on {gpus(milli)}."
         yield Entry(
             at_s=expires_s, kind=Kind.HOLD_EXPIRY, certainty=Certainty.BOUND, text=text, workload=workload,
             account=account, gpus_milli=milli,

@@ -76,7 +76,7 @@ def test_an_open_month_is_read_otherwise_and_the_dry_run_says_so_first(used: Led
     assert (dry.status, dry.out) == (0, "1 change not applied\n")
     assert "+ rule     account ml-vision -> org/vision" in dry.err
     assert "org/vision on alpha, allocated: 0.000 -> 64.000" in dry.err
-    assert "3 workloads are restated" in dry.err
+    assert "restated: 3 workloads\n" in dry.err
     assert used.heads() == heads
 
     done = used.done("mapping", "apply", rules, "--yes")

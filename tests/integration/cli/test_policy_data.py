@@ -85,7 +85,7 @@ def test_what_is_charged_from_then_on_is_restated(ledger: Ledger, card: Path, tm
     ledger.done("policy-data", "apply", card, "--from", "2017-10-01T00:30:00Z")
     ran = ledger("policy-data", "apply", card, "--from", "2017-09-01", "--dry-run", "--json")
     assert ran.json["restated_workloads"] == 1
-    assert "1 workloads that are charged for time from then on are restated" in ran.err
+    assert "restated: 1 workload charged for time from then on" in ran.err
     ledger.checked_digest()
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 from tests.unit.policy.forests import account, cluster, hosts, pending, run
 
@@ -30,6 +31,14 @@ def test_the_digest_is_that_of_the_whole_list_with_keys_in_order() -> None:
     whole = json.dumps(as_json(CYCLE)["decisions"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert write(CYCLE.decisions).digest == hashlib.sha256(whole.encode()).hexdigest()
     assert write(()).digest == hashlib.sha256(b"[]").hexdigest()
+
+
+def test_a_queue_that_is_written_piece_by_piece_is_one_list() -> None:
+    every = CYCLE.decisions * 99
+    published = as_json(replace(CYCLE, decisions=every))["decisions"]
+    whole = json.dumps(published, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    written = write(every)
+    assert (written.digest, written.read()) == (hashlib.sha256(whole.encode()).hexdigest(), published)
 
 
 def test_those_who_wait_are_counted_by_what_they_ask_for() -> None:
