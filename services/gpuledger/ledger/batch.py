@@ -137,7 +137,8 @@ class Batch:
     def overtaken(self) -> list[Posting]:
         """Return what is posted back of adjustments that the batch has overtaken, once it is written."""
         posted = (posting for _, of in self.postings for posting in of)
-        return overtaken.due(self.writer, self.book, self.booking, posted)
+        is_tick = self.head.ticked_s != self.ticked_before_s
+        return overtaken.due(self.writer, self.book, self.booking, posted, is_tick=is_tick)
 
     def settlement(self, back: Sequence[Posting] = ()) -> list[Posting]:
         """Return the expiry and rollover that follow anew from the batch and what was posted back, all written."""

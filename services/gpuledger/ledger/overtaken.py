@@ -23,6 +23,9 @@ from gpuledger.ledger.store import LEGS
 CODES = (CHARGE, CREDIT, UNALLOCATED)
 """What adjustments correct and facts move."""
 
+_STANDS_IN = {CHARGE: "spent", CREDIT: "credited", UNALLOCATED: "unallocated"}
+"""Code -> the pot whose sum under it is what stands."""
+
 _NOTHING: Mapping[Touched, Mapping[str, int]] = {}
 
 
@@ -33,20 +36,28 @@ class Back(NamedTuple):
     day: dt.date
 
 
-def due(writer: Writer, book: str, booking: Booking, postings: Iterable[Posting]) -> list[Posting]:
-    """Return what is to be posted back, or taken back of that, after a batch that posted this."""
+def due(
+    writer: Writer, book: str, booking: Booking, postings: Iterable[Posting], *, is_tick: bool
+) -> list[Posting]:
+    """Return what is to be posted back, or taken back of that, after a batch that posted this.
+
+    Args:
+        writer: The transaction, the batch written.
+        book: The book, locked.
+        booking: Which periods are shut now.
+        postings: What the batch posted.
+        is_tick: Whether the book's clock moved: then all that stands is looked at, whatever the batch did to it.
+    """
     adjusted = _adjusted(writer, book, booking.calendar)
     if not adjusted:
         return []
-    moved = {
-        Touched(leg.account, booking.calendar.period_of(posting.day))
-        for posting in postings
-        if posting.commodity == WEIGHTED and posting.code in CODES
-        for leg in (posting.debit, posting.credit)
-    }
-    return _postings(
-        writer, book, booking, {of: day for of, day in adjusted.items() if of in moved}, anew=False
-    )
+    changes = _changes(postings, booking.calendar)
+    moved = {of: day for of, day in adjusted.items() if of in changes}
+    # What nothing was posted back of stands by itself, and goes on to when more is used: most batches read nothing.
+    may_overtake = is_tick or not all(_only_adds(changes[of]) for of in moved)
+    if not moved or not (may_overtake or _is_any_back(writer, book, {of.account for of in moved}, None)):
+        return []
+    return _postings(writer, book, booking, moved, anew=False)
 
 
 def wanted(reader: Reader, book: str, booking: Booking) -> list[Posting]:
@@ -90,6 +101,23 @@ def posted_back(standing: Mapping[str, int]) -> dict[str, int]:
         UNALLOCATED: max(0, -unallocated),
     }
     return {code: amount for code, amount in back.items() if amount}
+
+
+def _changes(postings: Iterable[Posting], calendar: Calendar) -> dict[Touched, dict[str, int]]:
+    """Return account and period -> code -> what postings add to what stands under it."""
+    found: dict[Touched, dict[str, int]] = {}
+    for posting in postings:
+        if posting.commodity != WEIGHTED or posting.code not in CODES:
+            continue
+        for leg, amount in ((posting.debit, -posting.amount), (posting.credit, posting.amount)):
+            own = found.setdefault(Touched(leg.account, calendar.period_of(posting.day)), {})
+            if _STANDS_IN[posting.code] == leg.pot:
+                own[posting.code] = own.get(posting.code, 0) + amount
+    return found
+
+
+def _only_adds(change: Mapping[str, int]) -> bool:
+    return not change.get(CREDIT, 0) and all(amount >= 0 for amount in change.values())
 
 
 def _postings(
