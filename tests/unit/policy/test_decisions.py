@@ -9,6 +9,8 @@ from gpuledger.policy.cycle import (
     HostState,
     PendingWorkload,
     PolicyConfig,
+    Reservation,
+    ReservationKind,
     RunningRun,
     run_cycle,
     tree_of,
@@ -201,3 +203,15 @@ def test_after_a_start_those_who_found_no_room_are_told_what_is_free_then_and_ar
         "Waits at place 3: its 2 GPUs would fit, but are reserved for head"
     )
     assert decided["long2"].reason.startswith("Waits at place 6: head of account a is ahead")
+
+
+def test_who_found_no_room_beside_a_reservation_is_decided_anew_once_that_is_given_up() -> None:
+    queue = [
+        pending(name, "a", gpus=gpus, hours=2, priority=priority)
+        for name, gpus, priority in (("k1", 6, 3), ("k2", 6, 2), ("w", 4, 1), ("k3", 6, 0))
+    ]
+    kept = Reservation(workload="w", placement={"h0": 4000}, at_s=AT_S + HOUR_S, kind=ReservationKind.BOUND)
+    busy = run("b", gpus=4, name="busy", hosts={"h1": 4}, protected_until_s=AT_S + 2 * HOUR_S)
+    cycle = run_cycle(cluster(ACCOUNTS, queue, [busy], on=hosts(8, 8), reservations=[kept]), PolicyConfig())
+    assert actions(cycle) == {"k1": "wait", "k2": "wait", "w": "start", "k3": "start"}
+    assert cycle.reservations == ()
