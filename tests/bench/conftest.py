@@ -1,5 +1,6 @@
-"""What the benches share: an empty ledger in a database of its own, and a collector told of bulk work."""
+"""What the benches share: an empty ledger in a database of its own, and a collector as each bench tells it."""
 
+import gc
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,16 @@ def _as_in_production(postgres: "EmbeddedPostgres") -> Iterator[None]:
     wait_for_the_disk(postgres, wait=True)
     yield
     wait_for_the_disk(postgres, wait=False)
+
+
+@pytest.fixture(autouse=True)
+def _collector() -> Iterator[None]:
+    """What one bench tells the collector, and leaves it to look through, is none of the next one's business."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+    gc.collect()
 
 
 @pytest.fixture

@@ -32,7 +32,8 @@ def test_the_difference_is_shown_booked_and_gone(ledger: Ledger, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"), [(None, "no such file"), ("a: [", "is not YAML"), ("color: red", "color: Extra")]
+    ("content", "expected"),
+    [(None, "no such file"), ("a: [", "is not YAML"), ("color: red", "color is no key; there are")],
 )
 def test_a_missing_or_wrong_file_is_bad_usage_before_any_database(
     ledger: Ledger, tmp_path: Path, kind: str, content: str | None, expected: str

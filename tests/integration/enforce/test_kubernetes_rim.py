@@ -71,7 +71,9 @@ def test_kueue_is_set_once_and_then_left_alone(
     assert run(world, queues, tmp_path).failed == []
     assert kubernetes["ClusterQueue", "a"]["spec"]["resourceGroups"] == [quota("4")]
     assert kubernetes["ClusterQueue", "a"]["spec"]["fairSharing"] == {"weight": "4"}
-    assert kubernetes["Cohort", "org"]["spec"]["resourceGroups"] == [quota("4")]  # 16 less 4 and 8
+    assert kubernetes["Cohort", "org"]["spec"]["resourceGroups"] == [
+        quota("3")
+    ]  # 16 less 4, 8, and 1 kept by hand
     assert kubernetes["ClusterQueue", "foreign"] == foreign
     again = run(world, queues, tmp_path)
     assert (again.plan.changes, again.plan.drifts) == ((), ())
