@@ -44,11 +44,14 @@ def overflowing(postings: Sequence[Posting], standing: Mapping[store.Movement, i
         movement, total = overfull
         parts = {name: amount for name, amount in shares[movement].items() if name not in aside}
         aside.add(min(parts, key=lambda name: (parts[name] if total < 0 else -parts[name], name)))
-    while stays := [
-        name for name in sorted(aside - too_large) if _overfull(shares, standing, aside - {name}) is None
-    ]:
-        aside.remove(stays[0])
-    return aside
+    while True:
+        may_stay = (
+            name for name in sorted(aside - too_large) if _overfull(shares, standing, aside - {name}) is None
+        )
+        stays = next(may_stay, None)
+        if stays is None:
+            return aside
+        aside.remove(stays)
 
 
 def _overfull(
