@@ -149,6 +149,10 @@ class Walk:
         holders = {turn.workload.workload: turn for turn in turns if turn.workload.workload in reserved}
         self.book = Reservations(state, holders, yard, preemption, config)
         self._heads: dict[SizeClass, Turn] = {}
+        self._awaited: Turn | None = None
+        """The first of the queue, where what others have reserved leaves no hosts for it: nobody gets a new bound."""
+        self._awaits_promises = False
+        """Whether promises alone are in its way: then nobody gets a new promise either."""
         self._aheads: dict[SizeClass, explain.Ahead] = {}
         self._outlooks: dict[Ask, Outlook] = {}
         self._failed: dict[Ask, Outlook] = {}
@@ -243,7 +247,9 @@ class Walk:
         if blocking is not None:
             reason = explain.waits_beside(turn, blocking)
             return self._wait_alone(turn, free_milli, reason, {"reserved_at_s": blocking.at_s})
-        reason = explain.waits_at_head(turn, self.book.bound_of(size_class), free_milli=free_milli)
+        reason = explain.waits_at_head(
+            turn, self.book.bound_of(size_class), free_milli=free_milli, awaited=self._awaited
+        )
         return self._wait_alone(turn, free_milli, reason, {})
 
     def _wait_alone(self, turn: Turn, free_milli: int, reason: str, numbers: dict[str, int]) -> Decision:
@@ -297,19 +303,25 @@ class Walk:
     def _reserve(self, turn: Turn, held: Reservation | None, size_class: SizeClass) -> Reservation | None:
         """Return the reservation of a gang of funded work: a promise when there are victims, else what it held.
 
-        The first of a size class that finds no victims is its head, and gets the class's reservation.
+        The first of a size class that finds no victims is its head, and gets the class's reservation. Where others'
+        reservations leave no hosts to the first of all, no new ones are made until they have led to their starts: else
+        those of one class after the other could keep it waiting for ever.
         """
         if held is not None and held.kind is ReservationKind.PROMISE:
             self.book.keep(held)
             return held
-        victims = self.preemption.find(turn, only_own=size_class in self._heads)
-        if victims is not None:
-            return self.book.promise(turn, victims)
+        if not self._awaits_promises:
+            victims = self.preemption.find(turn, only_own=size_class in self._heads)
+            if victims is not None:
+                return self.book.promise(turn, victims)
+        is_first = not self._heads
         is_head = self._heads.setdefault(size_class, turn) is turn
         if held is not None:
             self.book.keep(held)
-        elif is_head and self.book.bound_of(size_class) is None:
+        elif is_head and self._awaited is None and self.book.bound_of(size_class) is None:
             held = self.book.target(turn)
+            if held is None and is_first and not self.book.is_overdue():
+                self._awaited, self._awaits_promises = turn, not self.book.has_bounds()
         if is_head:
             missing_milli = max(turn.workload.gpus_milli - self.yard.free_milli, 0)
             self._aheads[size_class] = explain.Ahead(turn, missing_milli)

@@ -52,15 +52,29 @@ def waits_for_reservation(turn: Turn, kept: Reservation, *, free_milli: int, nam
     )
 
 
-def waits_at_head(turn: Turn, other: Reservation | None, *, free_milli: int) -> str:
-    """Say what the first of its size class waits for when nothing could be reserved for it."""
+def waits_at_head(
+    turn: Turn, other: Reservation | None, *, free_milli: int, awaited: Turn | None = None
+) -> str:
+    """Say what the first of its size class waits for when nothing could be reserved for it.
+
+    Args:
+        turn: It.
+        other: The reservation of its class, which is another's.
+        free_milli: What is free.
+        awaited: Who comes first of all and has to get a reservation before anybody else does.
+    """
     reason = (
         f"Waits at the head of its size class: account {_named(turn.chain[-1])} is next, but of the "
         f"{gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
     )
-    if other is None:
+    if other is not None:
+        return f"{reason} The reservation of its class is {other.workload}'s until that has started."
+    if awaited is None or awaited is turn:
         return f"{reason} What is reserved for others leaves no hosts to reserve."
-    return f"{reason} The reservation of its class is {other.workload}'s until that has started."
+    return (
+        f"{reason} {awaited.workload.workload} of account {awaited.account} comes first: what is reserved for others "
+        "leaves no hosts for it, and until they have started nobody else gets a reservation."
+    )
 
 
 def waits_beside(turn: Turn, other: Reservation) -> str:

@@ -64,6 +64,17 @@ class Reservations:
                 return kept
         return None
 
+    def has_bounds(self) -> bool:
+        """Say whether any class has a bound reservation."""
+        return any(kept.kind is ReservationKind.BOUND for kept in self.kept.values())
+
+    def is_overdue(self) -> bool:
+        """Say whether a promise should have led to a start long ago: a run that was told to leave does not."""
+        return any(
+            kept.kind is ReservationKind.PROMISE and kept.at_s + self._config.quantum_s < self._at_s
+            for kept in self.kept.values()
+        )
+
     def release(self, workload: str) -> Reservation | None:
         """Drop the reservation of a workload, if it has one, and return it."""
         reservation = self.kept.pop(workload, None)

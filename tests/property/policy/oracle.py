@@ -1,7 +1,7 @@
 """The policy said again, slowly and differently: nested dictionaries, plain searches, fractions throughout.
 
-Shares no code with the product. A tree is ``{"name", "share", "demand", "used", "running", "children"}``;
-a leaf has no children.
+Shares no code with the product. A tree is ``{"name", "share", "demand", "used", "running", "children"}``,
+some with a ``"limit"``; a leaf has no children.
 """
 
 from fractions import Fraction
@@ -11,10 +11,9 @@ Tree = dict[str, Any]
 
 
 def wanted(tree: Tree) -> int:
-    """What a subtree may be issued at most: the demand below shares above zero."""
-    if not tree["children"]:
-        return tree["demand"]
-    return sum(wanted(child) for child in tree["children"] if child["share"])
+    """What a subtree may be issued at most: the demand below shares above zero, within the limits."""
+    asked = tree["demand"] if not tree["children"] else sum(wanted(c) for c in tree["children"] if c["share"])
+    return min(asked, tree.get("limit", asked))
 
 
 def issued(tree: Tree, amount: Fraction, path: str = "") -> dict[str, Fraction]:
@@ -91,6 +90,12 @@ def queue_order(
 
 def inside(account: str, path: str) -> bool:
     return account == path or account.startswith(path + "/")
+
+
+def inner(tree: Tree) -> list[Tree]:
+    """The tree and every subtree that has children."""
+    below_it = [found for child in tree["children"] for found in inner(child)]
+    return [tree, *below_it] if tree["children"] else []
 
 
 def total(tree: Tree, field: str) -> int:

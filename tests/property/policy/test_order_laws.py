@@ -12,6 +12,7 @@ from tests.property.policy.worlds import (
     accounts,
     build,
     capacity,
+    forests,
     queues,
     running,
     trees,
@@ -38,7 +39,7 @@ few = settings(max_examples=100, deadline=None)
 
 
 @few
-@given(trees(min_share=1), st.data())
+@given(forests(min_share=1), st.data())
 def test_the_queue_is_the_oracles(world: dict[str, Any], data: st.DataObject) -> None:
     tree = build(world, GPUS_MILLI)
     queue = data.draw(queues([leaf.path for leaf in tree.leaves()]))
@@ -49,7 +50,7 @@ def test_the_queue_is_the_oracles(world: dict[str, Any], data: st.DataObject) ->
 
 
 @few
-@given(trees(min_share=1), st.integers(2, 10))
+@given(forests(min_share=1), st.integers(2, 10))
 def test_the_order_inside_a_department_does_not_depend_on_its_depth_or_size(
     world: dict[str, Any], parts: int
 ) -> None:
@@ -61,7 +62,7 @@ def test_the_order_inside_a_department_does_not_depend_on_its_depth_or_size(
 
 
 @few
-@given(trees())
+@given(forests())
 def test_the_order_holds_every_leaf_once_and_siblings_by_ratio(world: dict[str, Any]) -> None:
     config = PolicyConfig(floor_alpha_permille=1000)
     tree = build(world, GPUS_MILLI)

@@ -1,5 +1,6 @@
 """Random trees and queues, as the oracle's dictionaries and as the product's values."""
 
+import random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from gpuledger.policy.tree import Capacity, Tree, build_tree
 
 WINDOW_S, AHEAD_S = 7 * 86_400, 8 * 3_600
 GPU_HOUR = 3_600_000
+DEPTH_MAX, ACCOUNTS_MAX, SIBLINGS_MAX = 6, 200, 20
 
 
 def _leaf(share: st.SearchStrategy[int], unit: int) -> st.SearchStrategy[dict[str, Any]]:
@@ -39,6 +41,38 @@ def trees(*, min_share: int = 0, unit: int = 1000, max_leaves: int = 12) -> st.S
     return roots.map(lambda children: _named({"share": 1, "name": "", "children": children}))
 
 
+def forests(*, min_share: int = 0, unit: int = 1000) -> st.SearchStrategy[dict[str, Any]]:
+    """Trees of a few leaves, and trees of up to 200 accounts in up to six levels, with limits here and there."""
+    grown = st.builds(
+        lambda seed, count: _grown(random.Random(seed), count, min_share, unit),
+        st.integers(0, 2**32),
+        st.integers(2, ACCOUNTS_MAX),
+    )
+    return st.one_of(trees(min_share=min_share, unit=unit), grown)
+
+
+def _grown(rng: random.Random, count: int, min_share: int, unit: int) -> dict[str, Any]:
+    """Hang one account after the other below one that is there already."""
+    tree: dict[str, Any] = {"share": 1, "name": "", "children": []}
+    open_nodes = [(tree, 0)]
+    for _ in range(count):
+        above, depth = rng.choice(open_nodes)
+        node: dict[str, Any] = {
+            "share": rng.randint(min_share, 5),
+            "demand": rng.randint(0, 40) * unit,
+            "used": rng.choice([0, rng.randint(0, 3000) * GPU_HOUR]),
+            "running": rng.randint(0, 10) * unit,
+            "children": [],
+        }
+        if rng.random() < 0.2:
+            node["limit"] = rng.randint(0, 60) * unit
+        above["children"].append(node)
+        if depth + 1 < DEPTH_MAX:
+            open_nodes.append((node, depth + 1))
+        open_nodes = [(one, at) for one, at in open_nodes if len(one["children"]) < SIBLINGS_MAX]
+    return _named(tree)
+
+
 def _named(tree: dict[str, Any]) -> dict[str, Any]:
     children = [
         _named({**child, "name": chr(ord("a") + place)}) for place, child in enumerate(tree["children"])
@@ -52,7 +86,9 @@ def accounts(tree: dict[str, Any], above: str = "") -> list[AccountState]:
     for child in tree["children"]:
         path = f"{above}/{child['name']}" if above else child["name"]
         work = {} if child["children"] else {"used_gpu_ms": child["used"], "demand_milli": child["demand"]}
-        listed.append(AccountState(account=path, share=child["share"], **work))
+        listed.append(
+            AccountState(account=path, share=child["share"], limit_milli=child.get("limit"), **work)
+        )
         listed.extend(accounts(child, path))
     return listed
 

@@ -198,3 +198,52 @@ def test_a_head_counts_on_nobody_who_was_told_to_leave_and_may_yet_be_spared() -
     assert cycle.reservations[0] == head
     cancelled = replace(state, pending=state.pending[1:], reservations=cycle.reservations)
     assert run_cycle(cancelled, PolicyConfig(notice_s=0)).reservations == (head,)
+
+
+def first_of_all(*kept: Reservation, running: list[RunningRun], next_gpus: int = 8) -> Cycle:
+    """wide needs both hosts, and its account comes first; small of another has a reservation."""
+    accounts = [account("a"), account("b", used=300)]
+    queue = [
+        pending("wide", "a", gpus=16),
+        pending("small", "b", gpus=8),
+        pending("next", "b", gpus=next_gpus, submitted_at_s=1),
+    ]
+    return run_cycle(cluster(accounts, queue, running, on=hosts(8, 8), reservations=kept), PolicyConfig())
+
+
+def promised_to_small(at_s: int) -> list[str]:
+    """Who leaves where small waits for run1 of h1, and next could have the GPU of free on h0."""
+    running = [
+        run("b", gpus=1, name="free", hosts={"h0": 1}, klass="unallocated"),
+        run("b", gpus=7, name="paid", hosts={"h0": 7}, protected_until_s=AT_S + HOUR_S),
+        run("b", gpus=8, name="run1", hosts={"h1": 8}),
+    ]
+    kept = replace(promise({"h1": 8000}, "run1", workload="small"), at_s=at_s)
+    return told_to_leave(first_of_all(kept, running=running, next_gpus=1))
+
+
+def test_who_comes_first_of_all_gets_hosts_before_the_reservations_of_others_are_renewed() -> None:
+    running = busy()[:1]
+    cycle = first_of_all(bound({"h1": 8000}, at_s=AT_S - 1, workload="small"), running=running)
+    said = {decision.workload: (decision.action.value, decision.reason) for decision in cycle.decisions}
+    assert said["small"][0] == "start"
+    assert cycle.reservations == (), "else one of b's after the other keeps wide from having any"
+    assert said["wide"][1].endswith("What is reserved for others leaves no hosts to reserve.")
+    assert said["next"][1].endswith(
+        "wide of account a comes first: what is reserved for others leaves no hosts for it, and until they have"
+        " started nobody else gets a reservation."
+    )
+    running.append(
+        run("b", gpus=8, name="small", hosts={"h1": 8}, started_at_s=AT_S, protected_until_s=AT_S + HOUR_S)
+    )
+    queue = [pending("wide", "a", gpus=16), pending("next", "b", gpus=8)]
+    state = cluster([account("a"), account("b", used=300)], queue, running, on=hosts(8, 8))
+    assert [kept.workload for kept in run_cycle(state, PolicyConfig()).reservations] == ["wide"]
+
+
+def test_promises_are_not_renewed_either_where_they_alone_keep_the_first_from_hosts() -> None:
+    assert promised_to_small(AT_S) == ["run1"]
+
+
+def test_a_promise_that_nobody_makes_room_for_holds_up_no_others() -> None:
+    assert promised_to_small(AT_S - HOUR_S) == ["free", "run1"]
