@@ -51,6 +51,8 @@ def read_yaml(path: Path, model: type[Model], docs: str) -> Model:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         said = " ".join(str(error).replace('in "<unicode string>", ', "at ").split())
         raise Refused(f"{path}: is not YAML: {said}", hint=f"{docs} shows one that is") from error
+    except RecursionError as error:
+        raise Refused(f"{path}: is nested too deep", hint=f"{docs} shows a file that is not") from error
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}", hint="check its permissions") from error
     try:
@@ -96,7 +98,17 @@ def _models(kind: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotatio
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice: YAML itself would silently take the last."""
+    """Refuses a key that stands twice, of which YAML would silently take the last, and names where a value is none."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
+        """Return what a node stands for; a date of the 13th month stands for nothing."""
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, LookupError, AttributeError, OverflowError) as error:
+            kind = node.tag.rpartition(":")[2]
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{node.value!r} is no {kind}", node.start_mark
+            ) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         """Return the mapping of a node whose keys are all different."""

@@ -38,6 +38,11 @@ def test_an_empty_file_is_an_empty_mapping(tmp_path: Path, content: str) -> None
         ("size: 1\nnames: []\nsize: 2", "'size' stands twice at line 3"),
         ("size: [", "is not YAML: .* at line 1"),
         (b"size: \xff", "is not YAML"),
+        ("size: 1\nsince: 2099-13-01", "is not YAML: '2099-13-01' is no timestamp at line 2, column 8"),
+        ("since: !!timestamp soon", "is not YAML: 'soon' is no timestamp at line 1"),
+        ("size: !!int many", "is not YAML: 'many' is no int at line 1"),
+        ("size: !!bool perhaps", "is not YAML: 'perhaps' is no bool at line 1"),
+        ("names: " + "[" * 1500, "is nested too deep"),
         ("size: !!python/object/apply:os.system [echo]", "is not YAML"),
     ],
 )

@@ -124,7 +124,7 @@ def _load(raw: bytes) -> Any:  # noqa: ANN401 - whatever stands there
                 hint="write it out",
             )
         return yaml.load(raw, yaml.CSafeLoader)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, OverflowError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         said = " ".join(str(error).replace('in "<byte string>", ', "at ").split())
         raise BadRecord(
             f"not YAML: {said}",
