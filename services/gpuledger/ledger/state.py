@@ -211,8 +211,15 @@ def _checkpoints(facts: Iterable[tuple[str, Known]], at_s: int) -> dict[tuple[st
     return saved
 
 
-def pending(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> list[Pending]:
-    """Return the workloads that are eligible and wait at the instant."""
+def pending(
+    reader: Reader,
+    cluster: str,
+    at_s: int,
+    *,
+    only: Sequence[str] | None = None,
+    seq: int | None = None,
+) -> list[Pending]:
+    """Return the workloads that are eligible and wait at the instant: all, or some of them."""
     rows = driver(reader).execute(
         f"""
         SELECT DISTINCT ON (workload) workload, account, gpus_milli, gpu_model, minimum_runtime_s, priority,
@@ -220,9 +227,10 @@ def pending(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) 
         FROM ledger.waits AS w
         WHERE book = %(book)s AND {said("w", seq)}
           AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
+          AND (%(only)s::text[] IS NULL OR workload = ANY(%(only)s::text[]))
         ORDER BY workload, from_at DESC
         """,
-        {"book": cluster, "at": at_s, "seq": seq},
+        {"book": cluster, "at": at_s, "seq": seq, "only": None if only is None else Texts(only)},
     )
     return [Pending(*row) for row in rows]
 

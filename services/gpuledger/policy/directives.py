@@ -7,7 +7,7 @@ from gpuledger.database.engine import Reader
 from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.events.workload import PreemptionAnnounced
 from gpuledger.kernel.clock import instant, iso, seconds
-from gpuledger.ledger import cycles, store
+from gpuledger.ledger import cycles, state, store
 from gpuledger.ledger.as_of import Vector, seq_of
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.orders import STALE_AFTER_S, Leaving, Orders
@@ -76,6 +76,7 @@ def directives(
         now_s=now_s,
         running={run.id: run for run in read_running(reader, cluster, now_s, config, only=named, seq=seq)},
         stale_after_s=stale_after_s,
+        waiting={one.workload for one in state.pending(reader, cluster, now_s, only=named, seq=seq)},
     )
     leaving = read.leaving()
     going = [one for one in leaving if not one.spared]

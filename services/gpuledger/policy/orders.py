@@ -5,7 +5,7 @@ before anything is stopped. Enforcers and the API both read decisions here, so t
 not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -54,6 +54,7 @@ class Orders:
         now_s: The present, in seconds since 1970.
         running: The runs that occupy GPUs now.
         stale_after_s: A cycle older than this stops nothing and orders nothing.
+        waiting: The workloads that wait now, as far as the cycle starts them; None where nobody looked.
     """
 
     record: Mapping[str, Any]
@@ -61,6 +62,7 @@ class Orders:
     now_s: int
     running: Mapping[RunId, RunningRun] = field(default_factory=dict)
     stale_after_s: int = STALE_AFTER_S
+    waiting: Container[str] | None = None
 
     @property
     def cycle(self) -> str:
@@ -99,7 +101,7 @@ class Orders:
         return found
 
     def starting(self) -> list[Starting]:
-        """Return the workloads that were told to start and do not run yet, next to be served first; none when stale."""
+        """Return the workloads that were told to start and still wait, next to be served first; none when stale."""
         if self.stale:
             return []
         running = {run.workload for run in self.running.values()}
@@ -107,7 +109,9 @@ class Orders:
         found = [
             Starting(decision["workload"], decision.get("hosts", {}), decision["reason"])
             for decision in self._decisions
-            if decision["action"] == Action.START and decision["workload"] not in running
+            if decision["action"] == Action.START
+            and decision["workload"] not in running
+            and (self.waiting is None or decision["workload"] in self.waiting)
         ]
         return sorted(found, key=lambda one: places.get(one.workload, len(places)))
 

@@ -43,6 +43,7 @@ def test_orders_have_the_keys_of_the_example_and_an_old_cycle_gives_none(databas
     for name, minimum_s in (("young", HOUR), ("free", 0)):
         world.submit(name, "c/a", 4, minimum_s=minimum_s)
         world.start(name, "1", 4, "h1")
+    world.submit("new", "c/a", 8)
     orders = (starts("new", 1, h2=8000), leaves("young", "1"), leaves("free", "1"))
     world.record(*orders, allocations=(allocation("c", 1_000_000, 16, 16),))
     world.pass_time(HOUR - 9)

@@ -57,6 +57,21 @@ def test_what_runs_already_is_not_started_again(world: World) -> None:
     assert ordered(world, NOON + 10).starts == []
 
 
+def test_what_was_cancelled_or_has_run_meanwhile_is_not_started(world: World) -> None:
+    world.cycle()
+    assert [one["workload"] for one in ordered(world, NOON + 10).starts] == ["w-b4"]
+    off = workload.Ended(cluster="c", workload="w-b4", reason="cancelled")
+    world.intake.take([event("off", NOON + 11, off)])
+    assert ordered(world, NOON + 12).starts == []
+
+
+def test_what_is_over_already_is_not_started_again(world: World) -> None:
+    world.cycle()
+    over = workload.Ended(cluster="c", workload="w-b4", run="1", reason="completed")
+    world.intake.take([started("w-b4", NOON + 5, 4, "h1"), event("over", NOON + 8, over)])
+    assert ordered(world, NOON + 10).starts == []
+
+
 def test_a_run_that_is_protected_by_now_is_told_apart_and_one_that_is_gone_is_not_named(world: World) -> None:
     world.cycle()
     world.intake.take([started("w-b4", NOON, 4, "h1")])

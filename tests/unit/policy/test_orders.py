@@ -50,6 +50,8 @@ def test_what_starts_is_in_the_order_of_the_queue_and_what_runs_already_is_left_
     assert [(one.workload, dict(one.hosts)) for one in told.starting()] == [
         ("first", {"h2": 8000}), ("late", {"h1": 4000}),
     ]  # fmt: skip
+    (still,) = Orders(record=cycle, cycle_at_s=NOW_S, now_s=NOW_S, waiting={"late"}).starting()
+    assert still.workload == "late"
     assert orders(cycle, age_s=600).starting() != []
     assert orders(cycle, age_s=601).starting() == []
 
