@@ -1,7 +1,8 @@
 """``gpuledger fairshare FILE`` on the cases that other schedulers publish, and on the lesson's four teams.
 
 Cases: KAI Scheduler's ``resource_division`` table tests (T...), Kueue's fair-sharing tests and proposal 1714
-(Q...), Volcano's namespace fair share. Where a peer differs on purpose: tests/unit/policy/test_peer_tables.py.
+(Q...), Volcano's namespace fair share, HTCondor's group quotas and priority factors (H...). Where a peer differs on
+purpose: tests/unit/policy/test_peer_tables.py.
 """
 
 import json
@@ -151,6 +152,53 @@ def test_volcano_namespaces(
         accounts[path] = {"share": share, "demand": demand}
     answer = calculated(tmp_path, 16, accounts)
     assert " ".join(answer["issued"][path] for path in leaves) == issued
+
+
+def htcondor(**groups: tuple[float, float, float | None]) -> dict[str, Any]:
+    """Groups with a quota each as share, what they ask for and a limit; __ is a slash."""
+    return {
+        name.replace("__", "/"): {"share": quota, "demand": asks} | ({} if most is None else {"limit": most})
+        for name, (quota, asks, most) in groups.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("supply", "accounts", "issued"),
+    [
+        pytest.param(30, htcondor(physics=(20, 99, 20), chemistry=(10, 99, 10)), "10 20", id="H1-pool-30"),
+        pytest.param(15, htcondor(physics=(20, 99, 20), chemistry=(10, 99, 10)), "5 10", id="H1-pool-15"),
+        pytest.param(60, htcondor(physics=(20, 99, 20), chemistry=(10, 99, 10)), "10 20", id="H1-pool-60"),
+        pytest.param(
+            30,
+            htcondor(
+                chemistry=(0.33334, 99, None),
+                physics=(0.66667, 0, None),
+                physics__hep=(0.75, 99, None),
+                physics__lep=(0.25, 99, None),
+            ),
+            "10 20 15 5",
+            id="H2-fractions-below-fractions",
+        ),
+        pytest.param(
+            30,
+            htcondor(
+                chemistry=(10, 99, None), physics=(20, 0, 20), physics__hep=(15, 60, None), physics__lep=(5, 0, None)
+            ),
+            "10 20 20 0",
+            id="H3-a-group-that-takes-no-surplus-is-a-limit",
+        ),
+        pytest.param(30, htcondor(a=(1 / 1000, 99, None), b=(1 / 2000, 99, None)), "20 10", id="H7-factors"),
+        pytest.param(
+            70, htcondor(a=(1 / 5, 99, None), b=(1 / 10, 99, None), c=(1 / 20, 99, None)), "40 20 10",
+            id="H8-priorities",
+        ),
+    ],
+)  # fmt: skip
+def test_htcondor_groups_and_priorities(
+    tmp_path: Path, supply: int, accounts: dict[str, Any], issued: str
+) -> None:
+    answer = calculated(tmp_path, supply, accounts)
+    assert " ".join(answer["issued"][path] for path in sorted(accounts)) == issued
 
 
 def test_a_correction_inside_a_department_of_a_tenth_is_as_strong_as_at_the_top(tmp_path: Path) -> None:
