@@ -39,9 +39,15 @@ def test_what_fits_starts_by_the_next_cycle(world: World) -> None:
 def test_what_gets_a_reservation_has_a_bound_and_what_does_not_an_estimate(world: World) -> None:
     head = ask(world, 10)
     assert (head.quote.certainty, head.quote.starts_by_s) == (Certainty.BOUND, NOON + HOUR + 180)
-    behind = ask(world, 9, account="c/b")
-    assert behind.quote.certainty is Certainty.ESTIMATE
-    assert "w-b8 of account c/b is ahead" in behind.quote.reason
+    last = ask(
+        world, 9, account="c/b"
+    )  # runs without a limit leave and wait again, each before it in their account
+    assert (last.quote.certainty, last.quote.starts_by_s) == (None, None)
+    assert "w-b8 of account c/b is ahead" in last.quote.reason
+    world.cycle()
+    behind = ask(world, 9, at_s=NOON + 60)
+    assert (behind.quote.certainty, behind.quote.starts_by_s) == (Certainty.ESTIMATE, NOON + 15_480)
+    assert "of account c/b is ahead" in behind.quote.reason
 
 
 def test_a_model_is_known_in_any_spelling_and_an_unknown_one_has_no_date(world: World) -> None:
