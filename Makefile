@@ -33,7 +33,7 @@ $(VENV)/.%-installed: requirements/%.lock pyproject.toml | $(BIN)/pip
 	@echo "installing requirements/$*.lock into $(VENV) (once; a minute or two)" >&2
 	@$(PIP) --no-deps --require-hashes --requirement requirements/$*.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
-	@test -z "$$PYTHONDONTWRITEBYTECODE" || $(BIN)/python -m compileall -q -j 0 $(VENV)/lib || true
+	@test -z "$$PYTHONDONTWRITEBYTECODE" || $(BIN)/python -m compileall -q -j 0 $(VENV)/lib services || true
 	@touch $@
 
 # pip is what the venv module writes last, so a setup that was interrupted starts again.

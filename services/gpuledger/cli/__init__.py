@@ -7,7 +7,7 @@
 import os
 import sys
 
-from gpuledger.cli.ending import INTERRUPTED, heed_signals
+from gpuledger.cli.ending import INTERRUPTED, asked_to_end, heed_signals
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def _run() -> int:
         status = app(standalone_mode=False)
         sys.stdout.flush()
     except GpuledgerError as error:
-        status = report(error, as_json=as_json)
+        status = asked_to_end(error) or report(error, as_json=as_json)
     except ClickException as error:
         status = report_usage(error, as_json=as_json)
     except Abort:

@@ -30,3 +30,19 @@ def heed_signals() -> None:
     sys.unraisablehook = ask_again
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(swallowed))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+
+
+def asked_to_end(error: BaseException) -> int | None:
+    """Return the status of a command that was asked to end when an error came in the way; None where nobody asked.
+
+    psycopg asks the server to cancel a query before it lets a signal through. Ctrl-C ends the embedded server
+    too, and then it is the lost connection that is raised, while what was asked stands behind it.
+    """
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, KeyboardInterrupt):
+            return INTERRUPTED
+        if isinstance(behind, SystemExit) and behind.code == TERMINATED:
+            return TERMINATED
+        behind = behind.__cause__ or behind.__context__
+    return None

@@ -1,9 +1,11 @@
 """Laws 1 and 5: what was changed, taken away or switched off is found, and the first bad row named."""
 
 import datetime as dt
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from multiprocessing import get_context
+from types import ModuleType
 
 import pytest
 from tests.integration.ledger.books import (
@@ -348,7 +350,11 @@ def window(
     return [(book.book, book.rows, book.first_bad) for book in found.books]
 
 
-def test_processes_that_verify_a_window_each_find_what_one_finds(ledger: Ledger) -> None:
+def test_processes_that_verify_a_window_each_find_what_one_finds(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A process that is spawned runs the main module of this one, which may be a page that another test looked at.
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
     for hour in range(30):
         ledger.append(*run_of(hour, hour + HOUR, f"w{hour}"), told(hour, submitted(f"v{hour}")))
         ledger.append(told(hour, submitted(f"w{hour}", cluster="beta")))

@@ -4,6 +4,10 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
+from gpuledger.cli.ending import asked_to_end
+
 WITHIN_S = 10
 
 SCRIPT = """
@@ -57,3 +61,16 @@ def test_an_error_in_a_finaliser_is_printed() -> None:
 
     assert ended.returncode == 0
     assert "ValueError: lost" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143), (ValueError(), None)]
+)
+def test_an_error_that_takes_the_place_of_a_signal_is_that_signal(
+    asked: BaseException, status: int | None
+) -> None:
+    """As psycopg raises it when the server is gone before the query could be cancelled."""
+    lost, told = ConnectionError("lost"), OSError("try again")
+    lost.__context__, told.__cause__ = asked, lost
+
+    assert asked_to_end(told) == status
