@@ -1,6 +1,5 @@
 """YAML files that people write, read strictly: an unknown key, or one that stands twice, is an error with its place."""
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -9,6 +8,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.kernel.near import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -70,8 +70,8 @@ def _fault(model: type[BaseModel], way: tuple[int | str, ...], kind: str, said: 
     if kind != "extra_forbidden":
         return f"{place}: {said}"
     known = _keys(model, way[:-1])
-    near = difflib.get_close_matches(str(way[-1]), known, n=1, cutoff=_NEAR)
-    return f"{place} is no key; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}")
+    hint = did_you_mean(str(way[-1]), known, f"there are {', '.join(known)}", likeness=_NEAR)
+    return f"{place} is no key; {hint}"
 
 
 def _keys(model: type[BaseModel], way: Iterable[int | str]) -> list[str]:

@@ -5,13 +5,13 @@ takes an event and what decides a cycle know them from here, so that none of the
 """
 
 import dataclasses
-import difflib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.near import did_you_mean
 
 PER_MILLE = 1000
 LONGEST_S = 366 * 86_400
@@ -139,10 +139,9 @@ def check(name: str, value: Value | None) -> None:
         Refused: When there is no such knob, or it cannot be that; says what there is.
     """
     if name not in KNOBS:
-        near = difflib.get_close_matches(name, KNOBS, n=1)
         raise Refused(
             f"policy setting {name} is not known",
-            hint=f"did you mean {near[0]}?" if near else f"there are {', '.join(KNOBS)}",
+            hint=did_you_mean(name, KNOBS, f"there are {', '.join(KNOBS)}"),
         )
     if value is not None and not KNOBS[name].holds(value):
         raise Refused(f"policy setting {name} is {value!r}", hint=f"write {KNOBS[name]}")

@@ -7,12 +7,12 @@ digest do not depend on either. What happens when an event of an erased person a
 docs/decisions/0010 for work and in 0013 for orders.
 """
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.errors import NotFound
+from gpuledger.kernel.near import did_you_mean
 from gpuledger.ledger import quotations
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.quotations import Quotations, Waiting
@@ -115,8 +115,7 @@ def _find_token(connection: Reader | Writer, name: str) -> str | None:
 
 
 def _unknown(name: str, known: Sequence[str]) -> NotFound:
-    near = difflib.get_close_matches(name, known, n=3)
     return NotFound(
         f"user {name!r} is not known here, or was erased",
-        hint=f"did you mean {', '.join(near)}?" if near else "names are as the source writes them",
+        hint=did_you_mean(name, known, "names are as the source writes them", most=3),
     )

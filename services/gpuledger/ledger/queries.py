@@ -12,6 +12,7 @@ from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage, owner_of, paren
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import NotFound
+from gpuledger.kernel.near import did_you_mean
 from gpuledger.ledger.applied import Applied, card, rules
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.mapping import AS_GIVEN, Rules
@@ -277,10 +278,7 @@ def require_account(reader: Reader | Writer, account: str) -> None:
         return
     if (owner := owner_of(account)) != account and is_inner(reader, owner):
         return
-    import difflib
-
-    near = ", ".join(difflib.get_close_matches(account, known, n=3))
-    hint = f"did you mean {near}?" if near else "gpuledger usage --by account lists the accounts"
+    hint = did_you_mean(account, known, "gpuledger usage --by account lists the accounts", most=3)
     raise NotFound(f"account {account!r} does not exist", hint=hint)
 
 
