@@ -18,6 +18,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 A = TypeVar("A", bound=answers.Answer)
 Moment = dt.date | dt.datetime
+Parameter = str | int | Moment | None
 
 
 class LedgerClient:
@@ -50,11 +51,11 @@ class LedgerClient:
 
     def clusters(self, *, as_of: Moment | None = None) -> answers.Clusters:
         """List clusters and the window that each can be asked for."""
-        return self._get(answers.Clusters, "/v1/clusters", as_of=_text(as_of))
+        return self._get(answers.Clusters, "/v1/clusters", as_of=as_of)
 
     def books(self, *, as_of: Moment | None = None) -> answers.Books:
         """List books with their chain heads, and count the dead letters."""
-        return self._get(answers.Books, "/v1/books", as_of=_text(as_of))
+        return self._get(answers.Books, "/v1/books", as_of=as_of)
 
     def balances(
         self,
@@ -71,7 +72,7 @@ class LedgerClient:
             cluster=cluster,
             period=period,
             account=account,
-            as_of=_text(as_of),
+            as_of=as_of,
         )
 
     def balance(
@@ -88,7 +89,7 @@ class LedgerClient:
             NotFound: When the account does not exist, or has no balance there and then.
         """
         path = f"/v1/balances/{quote(account)}"
-        return self._get(answers.OneBalance, path, cluster=cluster, period=period, as_of=_text(as_of))
+        return self._get(answers.OneBalance, path, cluster=cluster, period=period, as_of=as_of)
 
     def allocations(self, cluster: str, *, as_of: Moment | None = None) -> answers.Cycle:
         """Return the newest cycle of a cluster.
@@ -96,7 +97,7 @@ class LedgerClient:
         Raises:
             NotFound: When the cluster does not exist, or the policy has not run.
         """
-        return self._get(answers.Cycle, "/v1/allocations/current", cluster=cluster, as_of=_text(as_of))
+        return self._get(answers.Cycle, "/v1/allocations/current", cluster=cluster, as_of=as_of)
 
     def directives(
         self,
@@ -115,9 +116,9 @@ class LedgerClient:
             answers.Directives,
             "/v1/directives/current",
             cluster=cluster,
-            after=None if after is None else str(after),
-            stale_after_s=None if stale_after_s is None else str(stale_after_s),
-            as_of=_text(as_of),
+            after=after,
+            stale_after_s=stale_after_s,
+            as_of=as_of,
         )
 
     def usage(
@@ -135,9 +136,9 @@ class LedgerClient:
             "/v1/usage",
             by=by,
             cluster=cluster,
-            **{"from": _text(from_)},
-            to=_text(to),
-            as_of=_text(as_of),
+            **{"from": from_},
+            to=to,
+            as_of=as_of,
         )
 
     def layers(
@@ -155,9 +156,9 @@ class LedgerClient:
             "/v1/layers",
             by=by,
             cluster=cluster,
-            **{"from": _text(from_)},
-            to=_text(to),
-            as_of=_text(as_of),
+            **{"from": from_},
+            to=to,
+            as_of=as_of,
         )
 
     def budget_vs_actual(
@@ -169,7 +170,7 @@ class LedgerClient:
             "/v1/budget-vs-actual",
             cluster=cluster,
             period=period,
-            as_of=_text(as_of),
+            as_of=as_of,
         )
 
     def close(self) -> None:
@@ -184,8 +185,8 @@ class LedgerClient:
         """Close the connections."""
         self.close()
 
-    def _get(self, kind: type[A], path: str, **parameters: str | None) -> A:
-        given = {name: value for name, value in parameters.items() if value is not None}
+    def _get(self, kind: type[A], path: str, **parameters: Parameter) -> A:
+        given = {name: _text(value) for name, value in parameters.items() if value is not None}
         response = self._send(path, given)
         if response.is_success:
             try:
@@ -212,12 +213,12 @@ class LedgerClient:
         raise AssertionError("retry_context returns or raises")  # pragma: no cover
 
 
-def _text(at: Moment | None) -> str | None:
-    if isinstance(at, dt.datetime):
-        if at.tzinfo is None:
-            raise Refused(f"instant {at} has no zone", hint="give it one, such as datetime.UTC")
-        return at.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
-    return None if at is None else at.isoformat()
+def _text(value: str | int | Moment) -> str:
+    if isinstance(value, dt.datetime):
+        if value.tzinfo is None:
+            raise Refused(f"instant {value} has no zone", hint="give it one, such as datetime.UTC")
+        return value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
+    return value.isoformat() if isinstance(value, dt.date) else str(value)
 
 
 def _error(base_url: str, path: str, response: httpx2.Response) -> GpuledgerError:
