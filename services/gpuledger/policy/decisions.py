@@ -336,18 +336,10 @@ class Walk:
         return bounds[0]
 
     def _started(self, turn: Turn, placement: Placement) -> RunningRun:
-        gang = turn.workload
-        return RunningRun(
-            workload=gang.workload,
-            run=STARTED,
-            account=gang.account,
-            gpus_milli=gang.gpus_milli,
-            started_at_s=self._at_s,
-            protected_until_s=self._at_s + self._protected_s(turn),
-            klass=turn.klass,
-            placement=placement,
-            priority=gang.priority,
+        run, _ = turn.workload.begun(
+            STARTED, self._at_s, klass=turn.klass, placement=placement, config=self._config
         )
+        return run
 
     def _safe_until_s(self, turn: Turn) -> int:
         """Return until when other accounts' work could not take the GPUs of a start."""
