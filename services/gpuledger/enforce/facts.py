@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from gpuledger.kernel.accounts import lineage
-from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.policy.orders import Orders
+from gpuledger.policy.published import milli_of
 from gpuledger.policy.words import gpus_text
 
 PPM = 1_000_000
@@ -66,7 +66,7 @@ class Facts(Orders):
     def issued(self) -> dict[str, Issued]:
         """Return what each account is issued, by path."""
         ppm = {one["account"]: int(one["share_ppm"]) for one in self.record["allocations"]}
-        supply = milli(self.record["supply_gpus"])
+        supply = milli_of(self.record["supply_gpus"])
         found = {}
         for one in self.record["allocations"]:
             path = one["account"]
@@ -74,12 +74,6 @@ class Facts(Orders):
             for node in lineage(path):
                 part *= Fraction(ppm.get(node, PPM), PPM)
             found[path] = Issued(
-                path, ppm[path], milli(one["issued_gpus"]), milli(one["demand_gpus"]), int(part)
+                path, ppm[path], milli_of(one["issued_gpus"]), milli_of(one["demand_gpus"]), int(part)
             )
         return found
-
-
-def milli(published: int | str) -> int:
-    """Return GPUs as published (an integer, or a string with three decimals) in milli-GPU."""
-    whole, _, part = str(published).partition(".")
-    return int(whole) * GPU_MILLI + int((part + "000")[:3])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpuledger.enforce.config import Kueue
-from gpuledger.enforce.facts import Facts, Issued, milli
+from gpuledger.enforce.facts import Facts, Issued
 from gpuledger.enforce.names import Named
 from gpuledger.enforce.objects import (
     LEFT,
@@ -28,6 +28,7 @@ from gpuledger.enforce.plan import Draft, Target, drafted
 from gpuledger.enforce.quotas import divide
 from gpuledger.kernel.accounts import parent
 from gpuledger.kernel.amounts import GPU_MILLI
+from gpuledger.policy.published import milli_of
 
 QUEUE, COHORT, WORKLOAD = "ClusterQueue", "Cohort", "Workload"
 NONE = ""
@@ -60,7 +61,7 @@ def draft(facts: Facts, seen: Seen, config: Kueue) -> Draft:
     roots = [path for path in of_cohorts.paths.values() if parent(path) is None]
     divided = divide(
         issued,
-        milli(facts.record["supply_gpus"]),
+        milli_of(facts.record["supply_gpus"]),
         queued=set(of_queues.paths.values()),
         roots=roots,
         by_hand_milli=_by_hand_milli(seen, of_queues, of_cohorts, config),

@@ -159,5 +159,11 @@ def decision_json(decision: Decision | Shared) -> DecisionJson:
     return published
 
 
+def milli_of(published: int | str) -> int:
+    """Return GPUs as published (an integer, or a string with three decimals) in milli-GPU."""
+    whole, _, part = str(published).partition(".")
+    return int(whole) * GPU_MILLI + int((part + "000")[:3])
+
+
 def _gpus_json(gpus_milli: int) -> int | str:
     return gpus_text(gpus_milli) if gpus_milli % GPU_MILLI else gpus_milli // GPU_MILLI

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuledger.kernel.accounts import lineage, parent
 from gpuledger.policy.cadence import Cadence
-from gpuledger.policy.published import reservations_of
+from gpuledger.policy.published import milli_of, reservations_of
 from gpuledger.policy.quotes import Certainty
 from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.words import moment
@@ -97,7 +97,7 @@ def chain_of(account: str, allocations: Sequence[Mapping[str, Any]]) -> tuple[Le
         if mine is None:
             continue
         siblings = [a for path, a in by_path.items() if parent(path) == parent(node) and path != node]
-        before = [a for a in siblings if _asks(a) and _is_before(a["ratio"], mine["ratio"])]
+        before = [a for a in siblings if milli_of(a["demand_gpus"]) and _is_before(a["ratio"], mine["ratio"])]
         before.sort(key=lambda a: (_micro(a["ratio"]), a["account"]))
         levels.append(
             Level(
@@ -123,10 +123,6 @@ def date_of(
     own = [kept for kept in reservations if kept["workload"] == workload]
     kept = next(iter(reservations_of({"reservations": own})), None)
     return None if kept is None else cadence.latest_start_s(kept, at_s, config)
-
-
-def _asks(allocation: Mapping[str, Any]) -> bool:
-    return allocation["demand_gpus"] not in (0, "0.000")
 
 
 def _is_before(theirs: str | None, mine: str | None) -> bool:

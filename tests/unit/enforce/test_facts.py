@@ -1,14 +1,6 @@
 """What a cycle means at the moment of acting."""
 
-import pytest
 from tests.unit.enforce.told import TREE, allocation, facts, record
-
-from gpuledger.enforce.facts import milli
-
-
-@pytest.mark.parametrize(("published", "amount"), [(8, 8000), ("0.500", 500), ("12.375", 12_375), (0, 0)])
-def test_published_gpus_are_read_exactly(published: int | str, amount: int) -> None:
-    assert milli(published) == amount
 
 
 def test_an_account_weighs_what_it_is_issued() -> None:

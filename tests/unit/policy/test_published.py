@@ -2,10 +2,11 @@
 
 import json
 
+import pytest
 from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
 
 from gpuledger.policy.cycle import Cycle, PolicyConfig, run_cycle
-from gpuledger.policy.published import as_json, reservations_of
+from gpuledger.policy.published import as_json, milli_of, reservations_of
 
 
 def crowded() -> Cycle:
@@ -60,3 +61,8 @@ def test_a_record_from_before_there_were_reservations_has_none() -> None:
 def test_a_start_on_a_cluster_whose_hosts_nobody_named_names_none() -> None:
     cycle = run_cycle(cluster([account("a")], [pending("w", "a")]), PolicyConfig())
     assert "hosts" not in as_json(cycle)["decisions"][0]
+
+
+@pytest.mark.parametrize(("published", "amount"), [(8, 8000), ("0.500", 500), ("12.375", 12_375), (0, 0)])
+def test_published_gpus_are_read_exactly(published: int | str, amount: int) -> None:
+    assert milli_of(published) == amount
