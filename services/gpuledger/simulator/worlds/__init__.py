@@ -1,0 +1,1 @@
+"""Ways to decide who gets GPUs, each behind the same protocol."""
