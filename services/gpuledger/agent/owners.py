@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -88,6 +87,7 @@ class Kubelet:
         checkpoint: The kubelet's file, ``kubelet_internal_checkpoint`` in its folder of device plugins.
         service: Lists the devices of pods; None where nobody can be asked.
         resource: Names of resources that are devices begin so.
+        note: Told when the service falls silent, and when it answers again.
     """
 
     def __init__(
@@ -95,8 +95,11 @@ class Kubelet:
         checkpoint: Path,
         service: Callable[[], Iterable["Given"]] | None = None,
         resource: str = "nvidia.com/",
+        note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._checkpoint, self._service, self._resource = checkpoint, service, resource
+        self._note = note
+        self._silent = False
         self._pods: dict[str, set[str]] = {}
 
     def look(self) -> None:
@@ -114,10 +117,19 @@ class Kubelet:
         return next(iter(pods)) if len(pods) == 1 else None
 
     def _told(self) -> Iterable[tuple[str, str, str]]:
-        if self._service is not None:
-            with suppress(Unavailable):
-                return [(g.resource, g.device, handles.pod_name(g.namespace, g.pod)) for g in self._service()]
-        return self._remembered()
+        if self._service is None:
+            return self._remembered()
+        try:
+            given = self._service()
+        except Unavailable as error:
+            if not self._silent:
+                self._note(f"{error.message}; its file {self._checkpoint} is read instead. {error.hint}")
+            self._silent = True
+            return self._remembered()
+        if self._silent:
+            self._note("the kubelet's pod resources answer again")
+        self._silent = False
+        return [(g.resource, g.device, handles.pod_name(g.namespace, g.pod)) for g in given]
 
     def _remembered(self) -> Iterable[tuple[str, str, str]]:
         try:

@@ -65,7 +65,7 @@ class PodResources:
             said = self._list(Empty(), timeout=ANSWER_S)
         except grpc.RpcError as error:
             raise Unavailable(
-                f"the kubelet's pod resources do not answer: {error}",
+                f"the kubelet's pod resources do not answer: {error.details()}",
                 hint="mount the host's folder /var/lib/kubelet/pod-resources into the agent, or name --pod-resources",
             ) from error
         return list(_given(said))

@@ -122,6 +122,7 @@ def _owners(scheduler: Scheduler, job_map: Path | None, checkpoint: Path, socket
                 raise Refused(
                     f"the kubelet cannot be asked: {error}", hint="pip install 'gpuledger[kubernetes]'"
                 ) from error
-            return owners.Kubelet(checkpoint, PodResources(f"unix://{socket_.absolute()}").given)
+            service = PodResources(f"unix://{socket_.absolute()}")
+            return owners.Kubelet(checkpoint, service.given, note=note)
         case Scheduler.NONE:
             return owners.Nobody()

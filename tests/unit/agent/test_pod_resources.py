@@ -119,15 +119,21 @@ def test_the_service_is_asked_first_and_the_checkpoint_where_it_does_not_answer(
         '{"Data":{"PodDeviceEntries":[{"PodUID":"6f1c","ResourceName":"nvidia.com/gpu","DeviceIDs":["GPU-2"]}]}}'
     )
     kubelet.said = pod("train-0", devices("nvidia.com/gpu", "GPU-1"))
-    owners = Kubelet(checkpoint, asked(kubelet).given)
+    notes: list[str] = []
+    owners = Kubelet(checkpoint, asked(kubelet).given, note=notes.append)
     owners.look()
     assert [owners.handle(device, []) for device in (GPU_1, GPU_2)] == ["pod/team-a/train-0", None]
+    assert notes == []
     kubelet.code = grpc.StatusCode.UNAVAILABLE
     owners.look()
+    owners.look()
     assert [owners.handle(device, []) for device in (GPU_1, GPU_2)] == [None, "pod/6f1c"]
+    assert len(notes) == 1, "it is said once"
+    assert f"its file {checkpoint} is read instead" in notes[0]
     kubelet.code = None
     owners.look()
     assert owners.handle(GPU_1, []) == "pod/team-a/train-0"
+    assert notes[1:] == ["the kubelet's pod resources answer again"]
 
 
 def test_a_socket_that_is_not_there_is_no_crash(tmp_path: Path) -> None:
