@@ -40,7 +40,7 @@ class Run:
         klass: As what it is charged.
         started_s: Since when.
         protected_until_s: Until when the world promised not to take its GPUs.
-        checkpointed_s: Up to when its work is saved; ``started_s`` when it never was.
+        loaded_s: When it has loaded and works.
         leaves_s: When it is gone at the latest, once it was told to leave.
     """
 
@@ -50,8 +50,15 @@ class Run:
     klass: WorkClass
     started_s: int
     protected_until_s: int
-    checkpointed_s: int
+    loaded_s: int
     leaves_s: int | None = None
+
+    def checkpointed_s(self, at_s: int) -> int:
+        """Return up to when its work is saved, as its checkpoints tell: ``started_s`` when it never was."""
+        every_s = self.job.checkpoint_s
+        if every_s is None or at_s < self.loaded_s + every_s:
+            return self.started_s
+        return at_s - (at_s - self.loaded_s) % every_s
 
 
 @dataclass(slots=True, kw_only=True)
