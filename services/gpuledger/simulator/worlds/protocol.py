@@ -133,6 +133,11 @@ class Orders:
     wake_s: int | None = None
 
 
+def class_of(job: Job) -> WorkClass:
+    """Return the class of a job where no budget decides: its own wish, told by its minimum runtime."""
+    return "allocated" if job.minimum_runtime_s else "unallocated"
+
+
 class World(Protocol):
     """A way to decide. Deterministic: the same facts and clusters bring the same orders.
 
