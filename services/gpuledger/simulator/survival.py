@@ -1,0 +1,95 @@
+"""How long something takes when not all of it was seen to end: the product-limit estimate of Kaplan and Meier. Exact.
+
+A job that still waits when a simulation ends waited *at least* so long. Leaving it out would make the worst scheduler
+look best, as it starts only what is quick to start; counting it as over would be as wrong. The estimate lets it count
+among those that wait for as long as it was seen to wait, and not afterwards.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+
+class Step(NamedTuple):
+    """The part that lasts longer than an instant, as a quotient that is not reduced.
+
+    Args:
+        after: The time; at least one ended exactly then.
+        surviving: What is estimated to last longer, ...
+        of: ... out of so much.
+    """
+
+    after: int
+    surviving: int
+    of: int
+
+
+@dataclass(slots=True)
+class Lengths:
+    """Lengths of time, counted by their value: memory grows with how many values differ, not with how many there are.
+
+    Args:
+        ended: How many took exactly so long.
+        unended: How many were lost from sight after so long, not over yet.
+    """
+
+    ended: Counter[int] = field(default_factory=Counter)
+    unended: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def count(self) -> int:
+        """How many there are, over or not."""
+        return self.ended.total() + self.unended.total()
+
+    @property
+    def longest(self) -> int | None:
+        """The longest that was seen, over or not; None without any."""
+        return max((*self.ended, *self.unended), default=None)
+
+    @classmethod
+    def merged(cls, parts: Iterable["Lengths"]) -> Self:
+        """Return the lengths of several together, such as of several seeds."""
+        whole = cls()
+        for part in parts:
+            whole.ended.update(part.ended)
+            whole.unended.update(part.unended)
+        return whole
+
+    def curve(self) -> Iterator[Step]:
+        """Yield the estimate: a step wherever something ended, ascending; all survives before the first.
+
+        What is lost from sight at the instant at which something ends is still there at that instant.
+        """
+        # The factors (n - d) / n cancel out from one end to the next, except where something was lost from sight in
+        # between. They are kept as whole numbers and never reduced, as that costs more than all else.
+        before, surviving, of, at_risk = 1, self.count, self.count, self.count
+        for length in sorted({*self.ended, *self.unended}):
+            if ended := self.ended[length]:
+                if at_risk != surviving:
+                    before, of = before * surviving, of * at_risk
+                surviving = at_risk - ended
+                yield Step(length, before * surviving, of)
+            at_risk -= ended + self.unended[length]
+
+    def quantile(self, permille: int) -> int | None:
+        """Return the shortest time within which at least so many per mille are over.
+
+        None when the estimate never comes so far: too many were lost from sight, and all that is known is that it
+        takes longer than the last step.
+        """
+        return self.quantiles(permille)[0]
+
+    def quantiles(self, *permilles: int) -> list[int | None]:
+        """Return several quantiles of one curve, asked for in ascending order; see ``quantile``."""
+        found, waiting = list[int | None](), list(permilles)
+        for step in self.curve():
+            while waiting and (step.of - step.surviving) * 1000 >= waiting[0] * step.of:
+                found.append(step.after)
+                del waiting[0]
+            if not waiting:
+                break
+        return [*found, *(None for _ in waiting)]
+
+
+__all__ = ["Lengths", "Step"]

@@ -1,0 +1,91 @@
+"""The estimate of Kaplan and Meier, against values that were computed by hand and published."""
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuledger.simulator.survival import Lengths
+
+TREATED = Lengths(
+    Counter({6: 3, 7: 1, 10: 1, 13: 1, 16: 1, 22: 1, 23: 1}),
+    Counter({6: 1, 9: 1, 10: 1, 11: 1, 17: 1, 19: 1, 20: 1, 25: 1, 32: 2, 34: 1, 35: 1}),
+)
+"""Weeks in remission of the 21 leukaemia patients who were given 6-MP (Freireich and others, Blood 21, 1963)."""
+
+UNTREATED = Lengths(Counter([1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23]))
+"""The 21 who were given a placebo: each relapse was seen."""
+
+
+def test_the_published_example() -> None:
+    """Kleinbaum and Klein, Survival Analysis, chapter 2: .8571 .8067 .7529 .6902 .6275 .5378 .4482."""
+    steps = [(s.after, f"{s.surviving / s.of:.4f}") for s in TREATED.curve()]
+    assert steps == [
+        (6, "0.8571"), (7, "0.8067"), (10, "0.7529"), (13, "0.6902"), (16, "0.6275"), (22, "0.5378"), (23, "0.4482"),
+    ]  # fmt: skip
+
+
+def test_published_medians() -> None:
+    """23 weeks with the treatment, 8 without (the same chapter)."""
+    assert TREATED.quantile(500) == 23
+    assert UNTREATED.quantile(500) == 8
+
+
+def test_what_was_not_reached_is_unknown() -> None:
+    assert TREATED.quantile(900) is None
+    assert TREATED.longest == 35
+    assert TREATED.count == 21
+
+
+def test_nothing_seen_is_no_data() -> None:
+    nothing = Lengths()
+    assert nothing.quantiles(500, 900, 990) == [None, None, None]
+    assert nothing.longest is None
+
+
+def test_without_anything_lost_from_sight_it_is_the_plain_quantile() -> None:
+    tenth = Lengths(Counter(range(1, 11)))
+    assert tenth.quantiles(100, 101, 500, 900, 990) == [1, 2, 5, 9, 10]
+
+
+@pytest.mark.parametrize("permille", [500, 900])
+def test_leaving_out_who_still_waits_would_flatter(permille: int) -> None:
+    starts, waiting = Counter([10] * 80 + [20] * 15), Counter([1000] * 105)
+    left_out = Lengths(starts).quantile(permille)
+    with_them = Lengths(starts, waiting).quantile(permille)
+    assert left_out is not None
+    assert with_them is None  # fewer than half of the 200 were ever seen to start
+
+
+def test_several_seeds_are_pooled() -> None:
+    pooled = Lengths.merged([TREATED, UNTREATED])
+    assert pooled.count == 42
+    assert pooled.ended[22] == 2
+    assert TREATED.count == 21
+
+
+LENGTHS = st.builds(
+    Lengths,
+    st.dictionaries(st.integers(0, 12), st.integers(1, 4), max_size=8).map(Counter),
+    st.dictionaries(st.integers(0, 12), st.integers(1, 4), max_size=8).map(Counter),
+)
+
+
+@given(LENGTHS)
+def test_each_step_is_the_product_of_the_definition(lengths: Lengths) -> None:
+    for step in lengths.curve():
+        product = Fraction(1)
+        for at in range(step.after + 1):
+            at_risk = sum(n for c in (lengths.ended, lengths.unended) for w, n in c.items() if w >= at)
+            if lengths.ended[at]:
+                product *= 1 - Fraction(lengths.ended[at], at_risk)
+        assert Fraction(step.surviving, step.of) == product
+
+
+@given(LENGTHS, st.lists(st.integers(1, 1000), min_size=1, max_size=4).map(sorted))
+def test_a_quantile_is_the_first_step_that_comes_so_far(lengths: Lengths, permilles: list[int]) -> None:
+    steps = [(s.after, 1 - Fraction(s.surviving, s.of)) for s in lengths.curve()]
+    expected = [next((at for at, over in steps if over >= Fraction(p, 1000)), None) for p in permilles]
+    assert lengths.quantiles(*permilles) == expected
