@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import quote
 
 from gpuledger.kernel.errors import Refused
@@ -70,6 +71,7 @@ def lineage(path: str) -> Iterator[str]:
         yield SEPARATOR.join(parts[:depth])
 
 
+@lru_cache(maxsize=4096)
 def check_path(path: str) -> str:
     """Return the path when it is a well-formed account path.
 

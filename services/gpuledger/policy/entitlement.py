@@ -107,6 +107,31 @@ def entitled(
     }
 
 
+def parts(paths: Collection[str], history: History, at_s: int) -> dict[str, Fraction]:
+    """Return the part of the cluster that is each leaf's at an instant.
+
+    Args:
+        paths: Every account of the tree, the inner ones and ``~own`` children included.
+        history: How shares and accounts came to be.
+        at_s: The instant.
+    """
+    children = _children(paths)
+    found = _parts(children, history, at_s)
+    return {path: found.get(path, Fraction(0)) for path in paths if path not in children}
+
+
+def entitled_to(part: Fraction, weight: int, memory: Memory, *, per_unit: int = 1) -> int:
+    """Return what a leaf is entitled to whose part never changed, as ``entitled`` does.
+
+    Args:
+        part: Its part of the cluster.
+        weight: What healthy capacity over the memory weighs, in units, so many parts of each.
+        memory: What is remembered.
+        per_unit: How many parts.
+    """
+    return _whole(memory, _portion(weight, part), per_unit)
+
+
 def _children(paths: Iterable[str]) -> dict[str, list[str]]:
     children: dict[str, list[str]] = {}
     for path in sorted(paths):
