@@ -1,0 +1,129 @@
+"""The production policy on a simulated cluster: books kept from facts, production cycles, their decisions as orders.
+
+There is no second policy here. A cycle comes when the leader of a cluster would run one (``policy.leading``): at each
+fact that wakes it, and at each full interval. Of one instant there is one cycle.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from gpuledger.kernel.errors import Refused
+from gpuledger.policy.cycle import Action, Cycle, Decision, Shared, run_cycle
+from gpuledger.simulator.books import Books
+from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, HostCondition, Left, Submitted
+from gpuledger.simulator.scenario import Scenario
+from gpuledger.simulator.worlds.protocol import Cluster, Orders, Start
+
+NAME = "gpuledger"
+_SETTINGS = {"gap_s": 0}
+
+
+class Gpuledger:
+    """The world of the production policy.
+
+    Settings, under ``worlds: gpuledger:`` of a scenario: ``gap_s``, the least time from one cycle to the next that an
+    event asks for; what happens in between is decided at once. A leader waits for a second, which is the least that
+    there is between two instants.
+
+    Args:
+        scenario: The cluster, its accounts, and the knobs of the policy.
+
+    Raises:
+        Refused: When a setting is not known.
+    """
+
+    name = NAME
+
+    def __init__(self, scenario: Scenario) -> None:
+        settings = scenario.worlds.get(NAME, {})
+        if unknown := sorted(settings.keys() - _SETTINGS.keys()):
+            raise Refused(
+                f"the world {NAME} has no setting {unknown[0]!r}", hint=f"there are {', '.join(_SETTINGS)}"
+            )
+        self._gap_s = max(settings.get("gap_s", _SETTINGS["gap_s"]), 1)
+        self._every_s = scenario.cycle_s
+        self._config = scenario.policy
+        self._books = Books(
+            scenario.cluster, scenario.hosts, scenario.accounts, scenario.policy, scenario.start_s
+        )
+        self._decided_s = scenario.start_s - self._gap_s
+        self._due_s = scenario.start_s
+        self._is_woken = False
+
+    def told(self, fact: Fact) -> None:
+        """Take note of what happened."""
+        self._books.told(fact)
+        self._is_woken = self._is_woken or isinstance(fact, Submitted | Cancelled | Left | HostChanged)
+
+    def decide(self, cluster: Cluster) -> Orders:
+        """Run a cycle when one is due, and say what it orders."""
+        at_s, rested_s = cluster.at_s, self._decided_s + self._gap_s
+        if at_s < self._due_s and not (self._is_woken and at_s >= rested_s):
+            wake_s = min(self._due_s, rested_s) if self._is_woken else self._due_s
+            return Orders(reserved=self._reserved(cluster), wake_s=wake_s)
+        self._is_woken = False
+        self._decided_s, self._due_s = at_s, (at_s // self._every_s + 1) * self._every_s
+        cycle = self._cycle(cluster)
+        if cycle is None:
+            return Orders(wake_s=self._due_s)
+        return self._orders(cycle, cluster)
+
+    def _cycle(self, cluster: Cluster) -> Cycle | None:
+        """Run a cycle; None while no GPUs are healthy, when the policy has none."""
+        at_s = cluster.at_s
+        saved_s = {
+            job: saved
+            for job, run in cluster.running.items()
+            if (saved := run.checkpointed_s(at_s)) > run.started_s
+        }
+        state = self._books.state(at_s, saved_s)
+        if state is None:
+            return None
+        cycle = run_cycle(state, self._config)
+        self._books.decided(cycle)
+        return cycle
+
+    def _orders(self, cycle: Cycle, cluster: Cluster) -> Orders:
+        """Read decisions as orders: each cycle says everything anew, and what it does not repeat is void."""
+        starts: list[Start] = []
+        told: dict[str, None] = {}
+        for decision in cycle.decisions:
+            if decision.action is Action.START:
+                starts.append(self._start(decision, cluster))
+            elif decision.action is Action.PREEMPT:
+                told[decision.workload] = None
+        running = cluster.running
+        return Orders(
+            starts=starts,
+            leave=[job for job in told if running[job].leaves_s is None],
+            stay=[job for job, run in running.items() if run.leaves_s is not None and job not in told],
+            reserved=self._reserved(cluster, starts),
+            wake_s=self._due_s,
+        )
+
+    def _start(self, decision: Decision | Shared, cluster: Cluster) -> Start:
+        job = cluster.waiting[decision.workload].job
+        klass = decision.klass or "unallocated"
+        protected_s = min(job.minimum_runtime_s, self._config.protection_cap_s)
+        return Start(
+            job=decision.workload,
+            placement=decision.placement or {},
+            klass=klass,
+            protected_s=protected_s if klass == "allocated" else 0,
+        )
+
+    def _reserved(self, cluster: Cluster, starts: Sequence[Start] = ()) -> dict[str, int]:
+        """Return what is kept free: what is reserved on each host, as far as nobody occupies it."""
+        reserved: dict[str, int] = {}
+        for kept in self._books.reservations:
+            for host, milli in kept.placement.items():
+                reserved[host] = reserved.get(host, 0) + milli
+        taken = Counter[str]()
+        for start in starts:
+            taken.update(start.placement)
+        return {
+            host: kept_milli
+            for host, milli in reserved.items()
+            if (kept_milli := min(milli, cluster.hosts[host].free_milli - taken[host])) > 0
+            and cluster.hosts[host].condition is HostCondition.HEALTHY
+        }
