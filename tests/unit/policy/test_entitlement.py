@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuledger.policy.entitlement import History, entitled
+from gpuledger.policy.entitlement import History, entitled, entitled_to, parts
 from gpuledger.policy.memory import Memory, Step
 
 LENGTH = 40
@@ -100,3 +100,19 @@ def test_it_is_the_sum_over_seconds(
         before = sum((weights[at_s] for at_s in seconds if at_s < born), Fraction(0))
         expected = before * part(leaf, born, history) if born > memory.start_s else 0
         assert abs(found[leaf].par_gpu_ms - expected) <= Fraction(3, 5)
+
+
+@given(st.lists(st.integers(0, 9), min_size=5, max_size=5), st.integers(1, 10**9), st.sampled_from([1, 1000]))
+def test_parts_that_never_changed_say_the_same_at_once(shares: list[int], milli: int, per_unit: int) -> None:
+    """An inner node of share 0, too, and siblings that have none at all."""
+    paths = ["a", "a/x", "a/y", "b", "b/~own"]
+    history = History(shares={path: [Step(0, share)] for path, share in zip(paths, shares, strict=True)})
+    for memory in (MEMORY, HALVING):
+        capacity = [Step(0, milli), Step(1017, milli // 3)]
+        weight = memory.of_steps(capacity, memory.start_s, memory.end_s)
+        at_once = {
+            path: entitled_to(part, weight, memory, per_unit=per_unit)
+            for path, part in parts(paths, history, 1020).items()
+        }
+        found = entitled(paths, history, memory, capacity, per_unit=per_unit)
+        assert at_once == {path: leaf.gpu_ms for path, leaf in found.items()}

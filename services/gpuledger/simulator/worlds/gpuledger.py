@@ -27,6 +27,7 @@ class Gpuledger:
 
     Args:
         scenario: The cluster, its accounts, and the knobs of the policy.
+        _seed: It draws nothing.
 
     Raises:
         Refused: When a setting is not known.
@@ -34,7 +35,7 @@ class Gpuledger:
 
     name = NAME
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, _seed: int = 0) -> None:
         settings = scenario.worlds.get(NAME, {})
         if unknown := sorted(settings.keys() - _SETTINGS.keys()):
             raise Refused(

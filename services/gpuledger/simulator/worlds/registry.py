@@ -6,10 +6,12 @@ from gpuledger.kernel.errors import NotFound
 from gpuledger.kernel.near import did_you_mean
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.worlds.fifo import Fifo
+from gpuledger.simulator.worlds.gpuledger import Gpuledger
 from gpuledger.simulator.worlds.protocol import World
 
 WORLDS: Mapping[str, Callable[[Scenario, int], World]] = {
     "fifo": Fifo,
+    "gpuledger": Gpuledger,
 }
 """What makes a world of a scenario and a seed."""
 
