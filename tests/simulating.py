@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from gpuledger.kernel.knobs import PolicyConfig
@@ -15,11 +16,12 @@ from gpuledger.simulator.facts import (
     Submitted,
     Told,
     UserAsked,
+    WorkClass,
 )
 from gpuledger.simulator.faults import Outage
 from gpuledger.simulator.jobs import Demand, Job
 from gpuledger.simulator.scenario import AccountSpec, FaultModel, HostSpec, Scenario
-from gpuledger.simulator.worlds.protocol import Cluster, Orders, Start
+from gpuledger.simulator.worlds.protocol import Cluster, Orders, Start, Waiting
 
 T0 = 1_800_057_600
 """A midnight: the simulations of the tests begin here."""
@@ -183,3 +185,53 @@ def _line(fact: Fact) -> str:
             return f"{at} {fact.host} asked for {fact.job}"
         case Reserved():
             return f"{at} reserved {dict(fact.placement)}"
+
+
+class Whims:
+    """A world that orders anything that can be done, by chance."""
+
+    name = "whims"
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)
+
+    def told(self, fact: Fact) -> None: ...
+
+    def decide(self, cluster: Cluster) -> Orders:
+        rng = self.rng
+        healthy = {name: h.free_milli for name, h in cluster.hosts.items() if h.condition == "healthy"}
+        starts = [order for waiting in cluster.waiting.values() if (order := self.start(waiting, healthy))]
+        told = [name for name, run in cluster.running.items() if run.leaves_s is not None]
+        draining = [name for name, host in cluster.hosts.items() if host.condition == "draining"]
+        return Orders(
+            starts=starts,
+            leave=[name for name in cluster.running if name not in told and rng.random() < 0.15],
+            stay=[name for name in told if rng.random() < 0.1],
+            asks=[
+                (host, name)
+                for host in draining
+                for name, run in cluster.running.items()
+                if host in run.placement and rng.random() < 0.2
+            ],
+            reserved=self.some(healthy) if rng.random() < 0.2 else None,
+            wake_s=cluster.at_s + rng.randint(1, 20) if rng.random() < 0.5 else None,
+        )
+
+    def start(self, waiting: Waiting, free: dict[str, int]) -> Start | None:
+        """Take from any hosts what it asked for, and from what is free."""
+        wanted, placement = waiting.job.gpus_milli, {}
+        for host in self.rng.sample(sorted(free), len(free)):
+            part = min(free[host], wanted - sum(placement.values()))
+            if part:
+                placement[host] = part
+        if sum(placement.values()) < wanted or self.rng.random() < 0.3:
+            return None
+        for host, milli in placement.items():
+            free[host] -= milli
+        klass: WorkClass = "allocated" if self.rng.random() < 0.5 else "unallocated"
+        return Start(
+            job=waiting.job.job, placement=placement, klass=klass, protected_s=self.rng.randint(0, 9)
+        )
+
+    def some(self, free: dict[str, int]) -> dict[str, int]:
+        return {host: self.rng.randint(1, milli) for host, milli in free.items() if milli}

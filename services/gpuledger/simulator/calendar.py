@@ -27,7 +27,9 @@ class Kind(IntEnum):
     GIVES_UP = 5
     """The user of a waiting job loses patience."""
     SUBMITS = 6
-    WAKES = 7
+    FOLLOWS = 7
+    """A job is submitted because another is over."""
+    WAKES = 8
     """The world wants to be asked."""
 
 

@@ -117,6 +117,7 @@ class _Simulation:
             Kind.DRAINS: self._drains,
             Kind.GIVES_UP: self._gives_up,
             Kind.SUBMITS: self._submits,
+            Kind.FOLLOWS: self._submitted,
             Kind.WAKES: self._wakes,
         }
         self._handlers = [handlers[kind] for kind in Kind]
@@ -154,21 +155,22 @@ class _Simulation:
     def _expect_submission(self) -> None:
         job = next(self._first, None)
         if job is not None:
-            self._put_submission(job, is_first=True)
+            self._put_submission(job, Kind.SUBMITS)
 
-    def _put_submission(self, job: Job, *, is_first: bool = False) -> None:
+    def _put_submission(self, job: Job, kind: Kind) -> None:
         if job.submitted_s < self._at_s:
             raise Refused(
                 f"job {job.job!r} is submitted at {job.submitted_s}, and it is {self._at_s} already",
                 hint="a demand gives its jobs in order of submission, none before the beginning or before the job"
                 " that it follows",
             )
-        self._calendar.put(job.submitted_s, Kind.SUBMITS, (job, is_first))
+        self._calendar.put(job.submitted_s, kind, job)
 
-    def _submits(self, subject: tuple[Job, bool]) -> None:
-        job, is_first = subject
-        if is_first:
-            self._expect_submission()
+    def _submits(self, job: Job) -> None:
+        self._submitted(job)
+        self._expect_submission()
+
+    def _submitted(self, job: Job) -> None:
         if job.job in self._cluster.waiting or job.job in self._cluster.running:
             raise Refused(
                 f"job {job.job!r} is submitted twice", hint="a demand gives each job an id of its own"
@@ -197,7 +199,7 @@ class _Simulation:
     def _over(self, job: Job) -> None:
         self._remaining_s.pop(job.job, None)
         for following in self._demand.after(job, self._at_s):
-            self._put_submission(following)
+            self._put_submission(following, Kind.FOLLOWS)
 
     def _ends(self, work: _Work) -> None:
         if self._works.get(work.run.job.job) is work:

@@ -32,4 +32,4 @@ def test_equal_events_come_as_they_were_put_down_and_are_never_compared() -> Non
 def test_what_ends_is_over_before_anything_else_of_its_instant() -> None:
     assert list(Kind) == sorted(Kind)
     assert min(Kind) == Kind.ENDS
-    assert Kind.GRACE_OVER < Kind.FAILS < Kind.SUBMITS < Kind.WAKES
+    assert Kind.GRACE_OVER < Kind.FAILS < Kind.SUBMITS < Kind.FOLLOWS < Kind.WAKES
