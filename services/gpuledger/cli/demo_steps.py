@@ -27,9 +27,10 @@ from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import SystemClock, seconds
 from gpuledger.kernel.errors import GpuledgerError, Refused, Unavailable
-from gpuledger.ledger import cycles, queries
+from gpuledger.ledger import queries
 from gpuledger.ledger.balances import BalanceQuery, balances
 from gpuledger.ledger.usage import By, UsageQuery, usage
+from gpuledger.policy.kept import latest_cycle
 from gpuledger.policy.service import issue_cycle
 from gpuledger.settings import Settings
 from gpuledger.sources.protocol import ImportOptions
@@ -192,7 +193,7 @@ def summary(engine: sa.Engine) -> None:
             for cluster in BUSY_MOMENTS
             for row in layers(reader, LayersQuery(by=LayersBy.CLUSTER, cluster=cluster), calendar)
         ]
-        newest = (cycles.latest_cycle(reader, cluster, at_s=now_s) for cluster in BUSY_MOMENTS)
+        newest = (latest_cycle(reader, cluster, at_s=now_s) for cluster in BUSY_MOMENTS)
         issued = [cycle for cycle in newest if cycle is not None]
     print()
     rows = [

@@ -12,6 +12,7 @@ from gpuledger.ledger import cycles, queries
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.host_orders import host_orders
 from gpuledger.ledger.rates import UNWEIGHTED
+from gpuledger.policy import kept
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.reading import read_state
 
@@ -41,7 +42,7 @@ def read_facts(
             hint=f"gpuledger cycle --cluster {cluster}",
         )
     models = {host.gpu_model for host in state.hosts}
-    decisions = cycles.decisions_of(reader, cluster, newest)  # those to wait are kept for a while only
+    decisions = kept.decisions_of(reader, cluster, newest)  # those to wait are kept for a while only
     return Facts(
         record=newest.issued.record
         if decisions is None

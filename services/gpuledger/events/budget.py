@@ -274,7 +274,9 @@ class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         config_version: Digest of the policy configuration.
         config: The configuration, knob -> value.
         input_digest: SHA-256 of the canonical input.
-        decisions_digest: SHA-256 of all decisions, in their order, as JSON.
+        decisions_digest: SHA-256 of all decisions, in their order.
+        form: In which form they were digested: 1 as JSON with every sentence, 2 as what the sentences rest on
+            (docs/decisions/0042).
         waiting: How many decisions are to wait.
         every_s: The interval at which its leader runs cycles; absent where it was run by hand.
         part: On a stream, which part of the cycle this is, from 1; a cycle that fits into one message has no parts.
@@ -290,6 +292,7 @@ class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     config: dict[Name, int | Composed] = {}
     input_digest: Composed
     decisions_digest: Composed | None = None
+    form: Positive = 1
     waiting: Count = 0
     every_s: Positive | None = None
     part: Positive | None = None

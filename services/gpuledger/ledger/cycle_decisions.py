@@ -1,22 +1,20 @@
 """Every decision of recent cycles, in deflated pieces: the decision of one workload is read in a millisecond.
 
 They are not history: what the policy decided follows from the journal, and a replay makes it again. So they are
-kept for some hours only (docs/decisions/0035).
+kept for some hours only (docs/decisions/0035). What a piece says is the policy's affair; earlier releases kept every
+sentence (docs/decisions/0042).
 """
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.clock import instant
 from gpuledger.ledger.copying import copy_rows, driver
-
-PIECE = 256
-"""How many decisions lie in a piece, about."""
 
 KEPT_S = 24 * 3600
 """How long decisions are kept; those of a cluster's newest cycle for as long as it is the newest."""
@@ -26,29 +24,19 @@ _LEVEL = 1
 
 _COLUMNS = ("book", "seq", "n", "of", "decided_at", "decisions")
 
-_pairs = msgspec.json.Decoder(list[tuple[int, dict[str, Any]]])
-_encode = msgspec.json.Encoder().encode
+_WITH_SENTENCES = b"["
+"""What pieces of earlier releases begin with: the journal's digest is that of the list of all decisions."""
+
+_pairs = msgspec.json.Decoder(list[tuple[int, Any]])
 _sorted = msgspec.json.Encoder(order="sorted").encode
 
 
-class Said(NamedTuple):
-    """A decision as it is kept.
-
-    Args:
-        workload: Of which workload.
-        json: It, under the published keys.
-    """
-
-    workload: str
-    json: bytes
-
-    @classmethod
-    def of(cls, decision: Mapping[str, Any]) -> "Said":
-        """Write a decision down."""
-        return cls(decision["workload"], _encode(decision))
+def piece_of(workload: str, of: int) -> int:
+    """Return in which of so many pieces the decisions of a workload lie, from 0."""
+    return zlib.crc32(workload.encode()) % of
 
 
-def keep(writer: Writer, book: str, seq: int, at_s: int, decisions: Sequence[Said]) -> None:
+def keep(writer: Writer, book: str, seq: int, at_s: int, pieces: Sequence[bytes]) -> None:
     """Keep the decisions of a cycle.
 
     Args:
@@ -56,16 +44,13 @@ def keep(writer: Writer, book: str, seq: int, at_s: int, decisions: Sequence[Sai
         book: The cluster.
         seq: The cycle's row in the book.
         at_s: The instant that it decided for.
-        decisions: All of them in their order.
+        pieces: All of them: those of a workload in the piece that ``piece_of`` says.
     """
-    pieces: list[list[bytes]] = [[] for _ in range(-(-len(decisions) // PIECE) or 1)]
-    for place, (workload, json) in enumerate(decisions):
-        pieces[_crc(workload) % len(pieces)].append(b"[%d,%b]" % (place, json))
     decided_at = instant(at_s)
 
     def rows() -> Iterator[tuple[object, ...]]:
         for n, piece in enumerate(pieces):
-            yield book, seq, n, len(pieces), decided_at, zlib.compress(b"[%b]" % b",".join(piece), _LEVEL)
+            yield book, seq, n, len(pieces), decided_at, zlib.compress(piece, _LEVEL)
 
     copy_rows(writer, "ledger.cycle_decisions", _COLUMNS, rows())
 
@@ -78,62 +63,39 @@ def forget(writer: Writer, book: str, before_s: int, newest_seq: int) -> None:
     )
 
 
-def of_workload(reader: Reader, book: str, seq: int, workload: str) -> list[dict[str, Any]] | None:
-    """Return what a cycle decided for a workload and its runs, in order; None when it is kept no longer."""
+def with_workload(reader: Reader, book: str, seq: int, workload: str) -> bytes | None:
+    """Return the piece of a cycle with the decisions of a workload; None when it is kept no longer."""
     row = (
         driver(reader)
         .execute(
             "SELECT decisions FROM ledger.cycle_decisions"
             ' WHERE book = %s AND seq = %s AND n = %s::bigint %% "of"',
-            (book, seq, _crc(workload)),
+            (book, seq, zlib.crc32(workload.encode())),
         )
         .fetchone()
     )
-    if row is None:
-        return None
-    return [
-        decision for _, decision in _pairs.decode(zlib.decompress(row[0])) if decision["workload"] == workload
-    ]
+    return None if row is None else zlib.decompress(row[0])
 
 
-def every(connection: Reader | Writer, book: str, seq: int) -> list[dict[str, Any]] | None:
-    """Return all that a cycle decided, in its order; None when it is kept no longer."""
-    rows = (
-        driver(connection)
-        .execute("SELECT decisions FROM ledger.cycle_decisions WHERE book = %s AND seq = %s", (book, seq))
-        .fetchall()
+def every(connection: Reader | Writer, book: str, seq: int) -> list[bytes]:
+    """Return the pieces of a cycle in their order; none when they are kept no longer."""
+    rows = driver(connection).execute(
+        "SELECT decisions FROM ledger.cycle_decisions WHERE book = %s AND seq = %s ORDER BY n", (book, seq)
     )
-    if not rows:
-        return None
-    pairs = [pair for (piece,) in rows for pair in _pairs.decode(zlib.decompress(piece))]
-    return [decision for _, decision in sorted(pairs, key=lambda pair: pair[0])]
+    return [zlib.decompress(piece) for (piece,) in rows.fetchall()]
 
 
-class Digest:
-    """What stands in the journal for all decisions of a cycle: the hex SHA-256 of their JSON, keys in order."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256(b"[")
-        self._between = b""
-
-    def add(self, decisions: list[Any]) -> None:
-        """Go on with the next of them, at least one."""
-        self._hash.update(self._between + _sorted(decisions)[1:-1])
-        self._between = b","
-
-    def hex(self) -> str:
-        """Return it when all are told."""
-        whole = self._hash.copy()
-        whole.update(b"]")
-        return whole.hexdigest()
+def digest_of(pieces: Sequence[bytes]) -> str:
+    """Return what stands in the journal for all decisions of a cycle: the hex SHA-256 of its pieces."""
+    found = hashlib.sha256()
+    for piece in pieces:
+        found.update(piece)
+    return found.hexdigest()
 
 
-def digest(decisions: list[Any]) -> str:
-    """Return the digest of all decisions of a cycle."""
-    found = Digest()
-    if decisions:
-        found.add(decisions)
-    return found.hex()
+def digest(decisions: Sequence[Any]) -> str:
+    """Return what stood there in earlier releases: the hex SHA-256 of their JSON, keys in order."""
+    return hashlib.sha256(_sorted(decisions)).hexdigest()
 
 
 def forged(connection: Reader | Writer) -> list[tuple[str, int]]:
@@ -160,10 +122,10 @@ def drop(writer: Writer, book: str, seq: int) -> None:
 
 def _digest_kept(connection: Reader | Writer, book: str, seq: int) -> str | None:
     try:
-        return digest(every(connection, book, seq) or [])
+        pieces = every(connection, book, seq)
+        if not all(piece.startswith(_WITH_SENTENCES) for piece in pieces):
+            return digest_of(pieces)
+        placed = [pair for piece in pieces for pair in _pairs.decode(piece)]
+        return digest([decision for _, decision in sorted(placed, key=lambda pair: pair[0])])
     except (zlib.error, msgspec.MsgspecError):
         return None
-
-
-def _crc(workload: str) -> int:
-    return zlib.crc32(workload.encode())

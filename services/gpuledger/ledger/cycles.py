@@ -1,12 +1,10 @@
 """The record of policy cycles: each is one journalled fact, and lies beside every decision of it for a while."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import AllocationIssued
 from gpuledger.events.envelope import decode_data
-from gpuledger.ledger import cycle_decisions
 from gpuledger.ledger.copying import driver
 
 WAKING = (
@@ -119,41 +117,6 @@ def is_woken(connection: Reader | Writer, cluster: str, after_seq: int) -> bool:
         (cluster, after_seq, list(WAKING)),
     ).fetchone()  # fmt: skip
     return row is not None
-
-
-def decisions_of(reader: Reader, cluster: str, recorded: Recorded) -> Sequence[dict[str, Any]] | None:
-    """Return every decision of a cycle in its order; None when those to wait are kept no longer."""
-    if not recorded.issued.waiting:
-        found: Sequence[dict[str, Any]] = recorded.issued.record.get("decisions", ())
-        return found
-    return cycle_decisions.every(reader, cluster, recorded.seq)
-
-
-def latest_cycle(
-    reader: Reader,
-    cluster: str,
-    *,
-    at_s: int,
-    seq: int | None = None,
-    waiting_max: int | None = None,
-) -> dict[str, Any] | None:
-    """Return the newest cycle of a cluster up to an instant under the published keys, or None when there was none.
-
-    Decisions to wait are left out once they are kept no longer, or where there are more than are wanted.
-
-    Args:
-        reader: The ledger.
-        cluster: The cluster.
-        at_s: Look only at cycles that decided for this instant or an earlier one.
-        seq: Look only at rows of the book up to this one.
-        waiting_max: How many decisions to wait are wanted; any number unless given.
-    """
-    found = latest(reader, cluster, at_s=at_s, seq=seq)
-    if found is None:
-        return None
-    is_wanted = waiting_max is None or found.issued.waiting <= waiting_max
-    every = decisions_of(reader, cluster, found) if found.issued.waiting and is_wanted else None
-    return found.issued.record if every is None else {**found.issued.record, "decisions": list(every)}
 
 
 def _one(connection: Reader | Writer, query: str, **values: object) -> Recorded | None:

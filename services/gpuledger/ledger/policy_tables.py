@@ -19,7 +19,10 @@ cycle_decisions = sa.Table(
     Column("of", Integer, nullable=False, comment="among how many rows the cycle's decisions lie"),
     Column("decided_at", Instant, nullable=False, comment="the instant that the cycle decided for"),
     Column(
-        "decisions", sa.LargeBinary, nullable=False, comment="[place in the order, decision]: JSON, deflated"
+        "decisions",
+        sa.LargeBinary,
+        nullable=False,
+        comment="what lies there, as the policy reads it, deflated",
     ),
     # Serves forgetting: what is older than it is kept.
     sa.Index("ix_cycle_decisions_decided", "book", "decided_at"),

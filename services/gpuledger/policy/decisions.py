@@ -71,7 +71,7 @@ class Shared:
         outlook: What it waits for.
     """
 
-    __slots__ = ("_outlook", "_turn")
+    __slots__ = ("outlook", "turn")
 
     action = Action.WAIT
     placement = None
@@ -79,27 +79,27 @@ class Shared:
     klass = None
 
     def __init__(self, turn: Turn, outlook: Outlook) -> None:
-        self._turn = turn
-        self._outlook = outlook
+        self.turn = turn
+        self.outlook = outlook
 
     @property
     def workload(self) -> str:
         """The workload."""
-        return self._turn.workload.workload
+        return self.turn.workload.workload
 
     @property
     def reason(self) -> str:
         """One plain sentence or two, with names and numbers."""
-        return self._outlook.reason(self._turn)
+        return self.told()[0]
 
     @property
     def numbers(self) -> dict[str, int]:
         """The figures behind the reason, units in their names."""
-        return self._outlook.numbers(self._turn)
+        return self.told()[1]
 
     def told(self) -> tuple[str, dict[str, int]]:
         """Return sentence and figures at once."""
-        return self._outlook.told(self._turn)
+        return self.outlook.told(self.outlook.own(self.turn))
 
     def said(self) -> Decision:
         """Return the same as a value."""
@@ -232,7 +232,7 @@ class Walk:
     ) -> Decision | Shared:
         """Find room for a gang that cannot start now, and say what it waits for."""
         if turn.klass == "unallocated":
-            return self._wait_with_others(turn, Outlook(free_milli))
+            return self._wait_with_others(turn, Outlook(turn.workload.gpus_milli, free_milli))
         size_class = self.yard.size_class(turn.workload.gpus_milli)
         kept = self._reserve(turn, held, size_class)
         if kept is not None:
@@ -243,9 +243,12 @@ class Walk:
         blocking = self._blocking(turn, safe_until_s)
         head = self._heads[size_class]
         if head is not turn:
-            return self._wait_with_others(turn, Outlook(free_milli, blocking, self._aheads[size_class]))
+            ahead = self._aheads[size_class]
+            return self._wait_with_others(
+                turn, Outlook(turn.workload.gpus_milli, free_milli, blocking, ahead)
+            )
         if blocking is not None:
-            reason = explain.waits_beside(turn, blocking)
+            reason = explain.waits_beside(turn.position, turn.workload.gpus_milli, blocking)
             return self._wait_alone(turn, free_milli, reason, {"reserved_at_s": blocking.at_s})
         reason = explain.waits_at_head(
             turn, self.book.bound_of(size_class), free_milli=free_milli, awaited=self._awaited
@@ -287,7 +290,8 @@ class Walk:
                 return None
             self._in_vain.add(ask)
         blocking = self._blocking(turn, safe_until_s) if before.is_funded else None
-        outlook = self._outlooks[ask] = Outlook(self.yard.free_milli, blocking, before.ahead)
+        outlook = Outlook(before.gpus_milli, self.yard.free_milli, blocking, before.ahead)
+        self._outlooks[ask] = outlook
         return outlook
 
     def _pass_over(self, seen: int) -> None:
@@ -324,16 +328,16 @@ class Walk:
                 self._awaited, self._awaits_promises = turn, not self.book.has_bounds()
         if is_head:
             missing_milli = max(turn.workload.gpus_milli - self.yard.free_milli, 0)
-            self._aheads[size_class] = explain.Ahead(turn, missing_milli)
+            self._aheads[size_class] = explain.Ahead.of(turn, missing_milli)
         return held
 
-    def _blocking(self, turn: Turn, safe_until_s: int) -> Reservation | None:
+    def _blocking(self, turn: Turn, safe_until_s: int) -> explain.Kept | None:
         """Return the earliest of the reservations but for which the gang could start now, if that is so."""
         bounds = self.yard.bounds_before(safe_until_s)
         gang = turn.workload
         if not bounds or self.yard.fit_now(gang.gpus_milli, gang.gpu_model, bounds[0].at_s) is None:
             return None
-        return bounds[0]
+        return explain.Kept(bounds[0].workload, bounds[0].at_s)
 
     def _started(self, turn: Turn, placement: Placement) -> RunningRun:
         run, _ = turn.workload.begun(

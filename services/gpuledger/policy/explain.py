@@ -1,12 +1,13 @@
 """Reasons in plain sentences, with the names and numbers that decided."""
 
-from collections.abc import Sequence
-from typing import assert_never
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, assert_never
 
+from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.policy.contenders import Standing, Tier
 from gpuledger.policy.fair_share import Turn
-from gpuledger.policy.lines import Line
 from gpuledger.policy.preemption import Ground, Victim
 from gpuledger.policy.state import PendingWorkload, Reservation, ReservationKind
 from gpuledger.policy.words import gpus, gpus_text, hosts_text, moment
@@ -24,10 +25,22 @@ def ratio_millionths(used: int, entitled: int) -> int | None:
     return whole + 1 if rounds_up else whole
 
 
+def ratios_millionths(used: Iterable[int], scale: int, entitled: int) -> Sequence[int | None]:
+    """Return the ratio of each of many uses, times a scale, as ``ratio_millionths`` rounds it."""
+    if not entitled:
+        return [None for _ in used]
+    common = math.gcd(_MILLION * scale, entitled)
+    times, parts = _MILLION * scale // common, entitled // common
+    if parts % 2:  # then none is half a millionth
+        return [(2 * amount * times + parts) // (2 * parts) for amount in used]
+    rounded = (divmod(amount * times + parts // 2, parts) for amount in used)
+    return [nearest if rest else nearest - nearest % 2 for nearest, rest in rounded]
+
+
 def ratio_text(used: int, entitled: int) -> str | None:
     """Return used / entitled with six decimals, half to even; None without entitlement."""
     millionths = ratio_millionths(used, entitled)
-    return None if millionths is None else f"{millionths // _MILLION}.{millionths % _MILLION:0{_DIGITS}d}"
+    return None if millionths is None else _decimals(millionths)
 
 
 def starts(turn: Turn, *, free_milli: int) -> str:
@@ -45,9 +58,10 @@ def waits_for_reservation(turn: Turn, kept: Reservation, *, free_milli: int, nam
     where = gpus(turn.workload.gpus_milli) + (f" on {hosts_text(kept.placement)}" if names_hosts else "")
     if kept.kind is ReservationKind.PROMISE:
         return f"Waits for {where}, promised from {moment(kept.at_s)} on: the runs there were told to leave."
+    asked_milli = turn.workload.gpus_milli
     return (
         f"Waits at the head of its size class: account {_named(turn.chain[-1])} is next, but of the "
-        f"{gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}. Reserved: {where}, from "
+        f"{gpus(asked_milli)} asked for, {_lack(asked_milli, free_milli)}. Reserved: {where}, from "
         f"{moment(kept.at_s)} on at the latest, when the runs there are past their minimum runtime."
     )
 
@@ -65,7 +79,7 @@ def waits_at_head(
     """
     reason = (
         f"Waits at the head of its size class: account {_named(turn.chain[-1])} is next, but of the "
-        f"{gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
+        f"{gpus(turn.workload.gpus_milli)} asked for, {_lack(turn.workload.gpus_milli, free_milli)}."
     )
     if other is not None:
         return f"{reason} The reservation of its class is {other.workload}'s until that has started."
@@ -77,48 +91,85 @@ def waits_at_head(
     )
 
 
-def waits_beside(turn: Turn, other: Reservation) -> str:
+class Kept(NamedTuple):
+    """A reservation, as those are told of it in whose way it is.
+
+    Args:
+        workload: For whom.
+        at_s: From when on.
+    """
+
+    workload: str
+    at_s: int
+
+
+def waits_beside(position: int, asked_milli: int, other: Kept) -> str:
     """Say that a workload would start but for what is reserved for another."""
     return (
-        f"Waits at place {turn.position}: its {gpus(turn.workload.gpus_milli)} would fit, but are reserved for "
+        f"Waits at place {position}: its {gpus(asked_milli)} would fit, but are reserved for "
         f"{other.workload} from {moment(other.at_s)} on, and its minimum runtime would end later."
     )
+
+
+class Side(NamedTuple):
+    """How an account stood in a comparison, as it is told.
+
+    Args:
+        account: The path.
+        ratio_ppm: Its ratio in millionths; None without entitlement.
+        is_below: Whether it ran below its floor.
+    """
+
+    account: str
+    ratio_ppm: int | None
+    is_below: bool
 
 
 class Ahead:
     """The head of a size class, as all who wait behind it are told of it.
 
     Args:
-        head: It.
+        workload: It.
+        account: The leaf that it counts at.
         missing_milli: What it is missing.
+        sides: How its accounts stood, from its root down to its leaf.
     """
 
-    def __init__(self, head: Turn, missing_milli: int) -> None:
-        self.missing_milli = missing_milli
-        self._head = head
-        self._said = f"{head.workload.workload} of account {head.account} is ahead, for which {_missing(missing_milli)}"
-        self._parting: dict[str, tuple[int, str]] = {}
-        """By leaf: at which level its path and the head's part, and how the head's side stands there."""
+    __slots__ = ("_parting", "_said", "account", "missing_milli", "sides", "workload")
 
-    def told(self, position: int, spots: Sequence[tuple[Line, int]]) -> str:
+    def __init__(self, workload: str, account: str, missing_milli: int, sides: tuple[Side, ...]) -> None:
+        self.workload = workload
+        self.account = account
+        self.missing_milli = missing_milli
+        self.sides = sides
+        self._said = f"{workload} of account {account} is ahead, for which {_missing(missing_milli)}"
+        self._parting: dict[str, tuple[int, str, str]] = {}
+        """By leaf: at which level its path and the head's part, the path there, and how the head's side stands."""
+
+    @classmethod
+    def of(cls, head: Turn, missing_milli: int) -> "Ahead":
+        """Return a turn that is the head of its size class."""
+        sides = tuple(_side(standing) for standing in head.chain)
+        return cls(head.workload.workload, head.account, missing_milli, sides)
+
+    def level(self, account: str) -> int:
+        """Return which comparison put the head before a leaf's work, counted from the root.
+
+        It is the one where their paths part; the last of the leaf where they do not.
+        """
+        return self._part(account)[0]
+
+    def told(self, position: int, account: str, ratio_ppm: int | None, *, is_below: bool) -> str:
         """Say who is ahead of a workload, why, and what that one waits for.
 
         Args:
             position: Its place in the order.
-            spots: The lines from its root down to its leaf, and its place in each.
+            account: The leaf that it counts at.
+            ratio_ppm: How its side stands where the paths part.
+            is_below: Likewise.
         """
-        leaf = spots[-1][0].contender.path
-        if leaf not in self._parting:
-            self._parting[leaf] = self._part(spots)
-        level, named = self._parting[leaf]
-        line, place = spots[level]
-        mine = line.contender
-        theirs = _with_ratio(
-            mine.path,
-            line.used[place] * mine.scale,
-            mine.entitled,
-            is_below=mine.is_below(line.running[place]),
-        )
+        _, path, named = self._part(account)
+        theirs = _told(Side(path, ratio_ppm, is_below))
         if named:
             return f"Waits at place {position}: {self._said}; {named} comes before {theirs}."
         return (
@@ -126,19 +177,23 @@ class Ahead:
             "where priority and then submit time decide."
         )
 
-    def _part(self, spots: Sequence[tuple[Line, int]]) -> tuple[int, str]:
-        """Return which comparison put the head before it: the one where their paths part, the last without one."""
-        for level, (mine, (line, _)) in enumerate(zip(self._head.chain, spots, strict=False)):
-            if mine.account != line.contender.path:
-                return level, _named(mine)
-        return -1, ""
+    def _part(self, account: str) -> tuple[int, str, str]:
+        if account not in self._parting:
+            self._parting[account] = self._parted(list(lineage(account)))
+        return self._parting[account]
+
+    def _parted(self, paths: Sequence[str]) -> tuple[int, str, str]:
+        for level, (side, path) in enumerate(zip(self.sides, paths, strict=False)):
+            if side.account != path:
+                return level, path, _told(side)
+        return len(paths) - 1, paths[-1], ""
 
 
-def waits_for_free(turn: Turn, *, free_milli: int) -> str:
+def waits_for_free(position: int, account: str, asked_milli: int, *, free_milli: int) -> str:
     """Say what unallocated work waits for: it takes what is free, and nobody leaves for it."""
     return (
-        f"Waits at place {turn.position} for free GPUs, as unallocated work of account {turn.account}: "
-        f"of the {gpus(turn.workload.gpus_milli)} asked for, {_lack(turn, free_milli)}."
+        f"Waits at place {position} for free GPUs, as unallocated work of account {account}: "
+        f"of the {gpus(asked_milli)} asked for, {_lack(asked_milli, free_milli)}."
     )
 
 
@@ -205,22 +260,28 @@ def waits_until_eligible(workload: PendingWorkload, *, at_s: int) -> str:
 
 
 def _named(standing: Standing) -> str:
-    is_below = standing.tier is Tier.BELOW_FLOOR
-    return _with_ratio(standing.account, standing.used, standing.entitled, is_below=is_below)
+    return _told(_side(standing))
 
 
-def _with_ratio(account: str, used: int, entitled: int, *, is_below: bool) -> str:
-    ratio = ratio_text(used, entitled)
-    figures = "no entitlement yet" if ratio is None else f"ratio {ratio}"
-    return f"{account} ({figures}{', running below its floor' if is_below else ''})"
+def _side(standing: Standing) -> Side:
+    ratio_ppm = ratio_millionths(standing.used, standing.entitled)
+    return Side(standing.account, ratio_ppm, standing.tier is Tier.BELOW_FLOOR)
+
+
+def _told(side: Side) -> str:
+    figures = "no entitlement yet" if side.ratio_ppm is None else f"ratio {_decimals(side.ratio_ppm)}"
+    return f"{side.account} ({figures}{', running below its floor' if side.is_below else ''})"
+
+
+def _decimals(millionths: int) -> str:
+    return f"{millionths // _MILLION}.{millionths % _MILLION:0{_DIGITS}d}"
 
 
 def _missing(gpus_milli: int) -> str:
     return f"{gpus(gpus_milli)} {'is' if gpus_milli == GPU_MILLI else 'are'} missing"
 
 
-def _lack(turn: Turn, free_milli: int) -> str:
-    missing_milli = turn.workload.gpus_milli - free_milli
-    if missing_milli > 0:
-        return _missing(missing_milli)
+def _lack(asked_milli: int, free_milli: int) -> str:
+    if asked_milli > free_milli:
+        return _missing(asked_milli - free_milli)
     return f"the {gpus_text(free_milli)} free are reserved or on hosts that cannot hold them together"

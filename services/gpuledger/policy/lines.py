@@ -9,12 +9,14 @@ sorting, and one workload more changes the sequences on its own path only.
 """
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, repeat
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from gpuledger.policy.contenders import Contender, Standing, Tier
 from gpuledger.policy.state import PendingWorkload, WorkClass
+
+T = TypeVar("T")
 
 Rank = tuple[int, int, int, int, int, int]
 """Tier, ratio, surplus, oldest, place among the siblings, place in the sequence: the least is next."""
@@ -150,6 +152,21 @@ class Line:
             line, place = line.below[rank[_SIBLING]], rank[_PLACE]
             found.append((line, place))
         return found
+
+    def spot(self, place: int, level: int) -> tuple["Line", int]:
+        """Return one of ``spots``, counted from the root's."""
+        line = self
+        for _ in range(level + 1):
+            rank = line.merged[place]
+            line, place = line.below[rank[_SIBLING]], rank[_PLACE]
+        return line, place
+
+    def of_leaves(self, own: "Callable[[Line], Sequence[T]]") -> Sequence[T]:
+        """Return what each entry has in its leaf's line, of a sequence that each of these has."""
+        if not self.below:
+            return own(self)
+        found = {place: line.of_leaves(own) for place, line in self.below.items()}
+        return [found[rank[_SIBLING]][rank[_PLACE]] for rank in self.merged]
 
     def leaf(self, place: int) -> tuple["Line", int]:
         """Return the leaf of an entry, and its place there."""

@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader
-from gpuledger.ledger import cycle_decisions, cycles
+from gpuledger.ledger import cycles
+from gpuledger.policy import kept
 from gpuledger.policy.replaying import recompute
 
 
@@ -42,7 +43,7 @@ def decision_of(
     named = cycles.named(reader, cluster, at_s, seq=seq)
     if named is None:
         return None
-    found = cycle_decisions.of_workload(reader, cluster, named.seq, workload)
+    found = kept.of_workload(reader, cluster, named.seq, workload)
     if found is None:
         recorded = cycles.find(reader, named.cycle)
         assert recorded is not None  # noqa: S101 - its name was read from it
@@ -56,5 +57,5 @@ def whole(reader: Reader, cluster: str, recorded: cycles.Recorded) -> dict[str, 
 
 
 def _every(reader: Reader, cluster: str, recorded: cycles.Recorded) -> list[dict[str, Any]]:
-    kept = cycles.decisions_of(reader, cluster, recorded)
-    return list(recompute(reader, recorded).published["decisions"] if kept is None else kept)
+    found = kept.decisions_of(reader, cluster, recorded)
+    return list(recompute(reader, recorded).published["decisions"] if found is None else found)

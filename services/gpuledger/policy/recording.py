@@ -22,6 +22,7 @@ from gpuledger.ledger import cycle_decisions, cycles, outbox, store
 from gpuledger.ledger.append import append
 from gpuledger.policy.cycle import Action, Cycle
 from gpuledger.policy.notices import Notice, notices
+from gpuledger.policy.pieces import FORM
 from gpuledger.policy.publication import SOURCE, messages
 from gpuledger.policy.published import as_json
 from gpuledger.policy.state import ClusterState, PolicyConfig
@@ -59,6 +60,7 @@ class Decided:
         cycle: Cycle,
         *,
         every_s: int | None = None,
+        form: int = FORM,
     ) -> "Decided":
         """Name a computed cycle by its input: equal inputs have equal names, on any machine.
 
@@ -68,10 +70,11 @@ class Decided:
             sequences: Book -> sequence that the state was read under.
             cycle: The cycle.
             every_s: The interval of cycles, where a leader runs it.
+            form: In which form its decisions are digested; see ``pieces``.
         """
         digest = _digest((state, config, sequences))
         cycle_id = f"{state.cluster}@{instant(state.at_s):%Y-%m-%dT%H:%M:%SZ}#{digest[:12]}"
-        written = write(cycle.decisions)
+        written = write(cycle.decisions, form=form)
         orders = tuple(decision for decision in cycle.decisions if decision.action is not Action.WAIT)
         issued = AllocationIssued(
             cluster=state.cluster,
@@ -81,7 +84,8 @@ class Decided:
             config=dataclasses.asdict(config),
             input_digest=digest,
             decisions_digest=written.digest,
-            waiting=len(written.said) - len(orders),
+            form=form,
+            waiting=written.count - len(orders),
             every_s=every_s,
             record=dict(as_json(dataclasses.replace(cycle, decisions=orders), cycle_id=cycle_id)),
         )
@@ -117,7 +121,7 @@ def record(
     seq = store.sequence_of(writer, issued.cluster, event.digest)  # a settlement may have followed it
     for value in messages(issued, decided.at_s):
         outbox.enqueue(writer, ALLOCATIONS, issued.cluster, value)
-    cycle_decisions.keep(writer, issued.cluster, seq, decided.at_s, decided.written.said)
+    cycle_decisions.keep(writer, issued.cluster, seq, decided.at_s, decided.written.pieces)
     cycle_decisions.forget(writer, issued.cluster, decided.at_s - kept_s, seq)
     return None
 

@@ -11,6 +11,7 @@ from gpuledger.events.budget import AllocationIssued
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import cycles
 from gpuledger.policy.cycle import run_cycle
+from gpuledger.policy.kept import decisions_of
 from gpuledger.policy.reading import read_state
 from gpuledger.policy.recording import Decided
 from gpuledger.policy.state import PolicyConfig
@@ -67,7 +68,8 @@ def recompute(reader: Reader, recorded: cycles.Recorded) -> Decided:
     issued = recorded.issued
     config = PolicyConfig(**issued.config)  # type: ignore[arg-type]  # journalled from one
     state = read_state(reader, issued.cluster, recorded.at_s, config, vector=issued.sequences)
-    return Decided.of(state, config, issued.sequences, run_cycle(state, config), every_s=issued.every_s)
+    cycle = run_cycle(state, config)
+    return Decided.of(state, config, issued.sequences, cycle, every_s=issued.every_s, form=issued.form)
 
 
 def replay(reader: Reader, cycle: str) -> Replayed:
@@ -89,7 +91,7 @@ def replay(reader: Reader, cycle: str) -> Replayed:
         )
     again = recompute(reader, recorded)
     difference = _difference(recorded.issued, again.issued)
-    if difference is not None and (every := cycles.decisions_of(reader, recorded.issued.cluster, recorded)):
+    if difference is not None and (every := decisions_of(reader, recorded.issued.cluster, recorded)):
         # Those that are kept say which decision it is.
         own = next(_unlike(list(every), again.published["decisions"], "decisions"), None)
         difference = own or difference

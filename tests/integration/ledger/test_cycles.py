@@ -4,36 +4,50 @@ from tests.integration.ledger.books import CLUSTER, Ledger, submitted, told
 
 from gpuledger.database.engine import reading
 from gpuledger.events.budget import AllocationIssued
-from gpuledger.ledger.cycles import latest_cycle
+from gpuledger.ledger import cycles
 
 
-def issued(cycle: str, **record: object) -> AllocationIssued:
+def issued(cycle: str, every_s: int | None = None) -> AllocationIssued:
     return AllocationIssued(
         cluster=CLUSTER,
         cycle=cycle,
         sequences={CLUSTER: 1},
         config_version="1",
         input_digest="d",
-        record=record,
+        every_s=every_s,
+        record={},
     )
 
 
-def test_the_newest_cycle_is_returned_whole(ledger: Ledger) -> None:
-    ledger.append(told(900, issued("c1", supply_gpus=8)), told(5, submitted()))
-    ledger.append(told(600, issued("c2", supply_gpus=9, decisions=[{"workload": "w1", "numbers": {"a": 1}}])))
+def test_the_newest_up_to_an_instant_is_that_of_the_latest_one_whichever_was_recorded_last(
+    ledger: Ledger,
+) -> None:
+    ledger.append(told(900, issued("c1", every_s=60)), told(5, submitted()))
+    ledger.append(told(600, issued("c2")))
     with reading(ledger.engine) as reader:
-        record = latest_cycle(reader, CLUSTER, at_s=899)
-    assert record == {"supply_gpus": 9, "decisions": [{"workload": "w1", "numbers": {"a": 1}}]}
+        for at_s, cycle in ((599, None), (600, "c2"), (899, "c2"), (900, "c1")):
+            latest = cycles.latest(reader, CLUSTER, at_s=at_s)
+            assert (latest and latest.issued.cycle) == cycle
+            named = cycles.named(reader, CLUSTER, at_s)
+            assert (named and named[1:]) == (latest and (latest.at_s, cycle, latest.issued.every_s))
+        assert cycles.latest(reader, "beta", at_s=900) is None
 
 
-def test_a_cluster_without_a_cycle_has_none(ledger: Ledger) -> None:
+def test_a_row_that_comes_later_is_not_seen_up_to_an_earlier_one(ledger: Ledger) -> None:
+    ledger.append(told(600, issued("c1")))
+    ledger.append(told(900, issued("c2")))
     with reading(ledger.engine) as reader:
-        assert latest_cycle(reader, CLUSTER, at_s=900) is None
+        newest = cycles.latest(reader, CLUSTER, at_s=900)
+        assert newest is not None
+        before = cycles.latest(reader, CLUSTER, at_s=900, seq=newest.seq - 1)
+        assert before is not None
+        assert (newest.issued.cycle, before.issued.cycle) == ("c2", "c1")
 
 
-def test_the_newest_cycle_up_to_an_instant_knows_nothing_of_later_ones(ledger: Ledger) -> None:
-    ledger.append(told(600, issued("c1", supply_gpus=8)))
-    ledger.append(told(900, issued("c2", supply_gpus=9)))
+def test_a_cycle_is_found_by_its_instant(ledger: Ledger) -> None:
+    ledger.append(told(600, issued("c1")))
     with reading(ledger.engine) as reader:
-        found = [latest_cycle(reader, CLUSTER, at_s=at_s) for at_s in (599, 600, 899, 900)]
-    assert found == [None, {"supply_gpus": 8}, {"supply_gpus": 8}, {"supply_gpus": 9}]
+        found = cycles.of_instant(reader, CLUSTER, 600)
+        assert found is not None
+        assert found.issued == issued("c1")
+        assert cycles.of_instant(reader, CLUSTER, 601) is None

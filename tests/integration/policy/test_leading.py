@@ -18,6 +18,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock, instant
 from gpuledger.kernel.errors import Conflict, Fenced, Refused, Unavailable
 from gpuledger.ledger import cycles, policy_status
+from gpuledger.policy.kept import decisions_of
 from gpuledger.policy.leading import Leading, Terms
 from gpuledger.policy.service import Issued, Issuing
 
@@ -121,7 +122,7 @@ def test_a_submission_is_answered_before_the_next_minute_and_only_once(world: Wo
         process.turn(connection)
     assert instants(world) == [NOON, NOON + 1]
     with reading(world.engine) as reader:
-        assert cycles.decisions_of(reader, "c", cycles.latest(reader, "c", at_s=NOON + 1)) is not None  # type: ignore[arg-type]
+        assert decisions_of(reader, "c", cycles.latest(reader, "c", at_s=NOON + 1)) is not None  # type: ignore[arg-type]
 
 
 def test_who_stands_by_runs_no_cycle_and_takes_over_with_the_next_interval(world: World) -> None:

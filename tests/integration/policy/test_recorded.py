@@ -1,10 +1,18 @@
 """What the policy decided for a workload, read back."""
 
-from tests.integration.policy.worlds import NOON, World
+import msgspec
+from tests.integration.policy.worlds import CLOCK, NOON, World
 
-from gpuledger.database.engine import reading, writing
-from gpuledger.ledger import cycle_decisions, cycles
+from gpuledger.database.engine import detached, reading, reading_on, writing
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.ledger import cycle_decisions, cycles, queries, rebuild
+from gpuledger.policy.configured import read_config
+from gpuledger.policy.cycle import run_cycle
+from gpuledger.policy.pieces import WITH_SENTENCES
+from gpuledger.policy.reading import read_state
 from gpuledger.policy.recorded import decision_of, whole
+from gpuledger.policy.recording import Decided, record
+from gpuledger.policy.replaying import replay
 
 
 def test_the_decision_of_a_workload_is_that_of_the_newest_cycle_up_to_an_instant(world: World) -> None:
@@ -31,12 +39,41 @@ def test_a_workload_that_no_cycle_knew_has_no_decision(world: World) -> None:
 
 
 def test_decisions_that_are_kept_no_longer_are_made_again(world: World) -> None:
-    record = world.cycle()
+    published = world.cycle()
     with writing(world.engine) as writer:
         cycle_decisions.forget(writer, "c", NOON + 1, 0)
     with reading(world.engine) as reader:
-        (own,) = (d for d in record["decisions"] if d["workload"] == "w-b8")
-        assert decision_of(reader, "c", "w-b8", NOON) == (record["cycle"], NOON, own)
+        (own,) = (d for d in published["decisions"] if d["workload"] == "w-b8")
+        assert decision_of(reader, "c", "w-b8", NOON) == (published["cycle"], NOON, own)
         found = cycles.latest(reader, "c", at_s=NOON)
         assert found is not None
-        assert whole(reader, "c", found) == record
+        assert whole(reader, "c", found) == published
+
+
+def test_a_cycle_of_an_earlier_release_replays_and_is_read_from_what_it_kept(world: World) -> None:
+    """Its digest is of all sentences, and they are kept."""
+    with detached(world.engine) as connection:
+        with reading_on(connection) as reader:
+            config = read_config(reader, "c", NOON)
+            state, sequences = read_state(reader, "c", NOON, config), queries.sequences(reader)
+        decided = Decided.of(state, config, sequences, run_cycle(state, config), form=WITH_SENTENCES)
+    assert "form" not in msgspec.to_builtins(decided.issued)
+    with writing(world.engine) as writer:
+        record(writer, decided, clock=CLOCK, calendar=Calendar())
+        newest = cycles.latest(writer, "c", at_s=NOON)
+        assert newest is not None
+        cycle_decisions.drop(writer, "c", newest.seq)
+        sentences = [
+            msgspec.json.encode(list(enumerate(decided.published["decisions"]))),
+        ]
+        cycle_decisions.keep(writer, "c", newest.seq, NOON, sentences)
+    with reading(world.engine) as reader:
+        assert rebuild.check(reader, Calendar()).ok
+        assert replay(reader, decided.issued.cycle).ok
+        assert whole(reader, "c", newest) == decided.published
+        (own,) = (d for d in decided.published["decisions"] if d["workload"] == "w-b8")
+        assert decision_of(reader, "c", "w-b8", NOON) == (decided.issued.cycle, NOON, own)
+    with writing(world.engine) as writer:
+        cycle_decisions.drop(writer, "c", newest.seq)
+    with reading(world.engine) as reader:
+        assert decision_of(reader, "c", "w-b8", NOON) == (decided.issued.cycle, NOON, own)

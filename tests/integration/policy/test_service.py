@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from tests.integration.policy.worlds import NOON, World
 
 from gpuledger.database.engine import reading, writing
-from gpuledger.ledger import cycles
+from gpuledger.policy.kept import latest_cycle
 
 
 def test_what_fits_starts_and_what_does_not_waits_with_a_reason(world: World) -> None:
@@ -18,7 +18,7 @@ def test_a_dry_run_leaves_no_trace(world: World) -> None:
     record = world.cycle(dry_run=True)
     assert record["decisions"]
     with reading(world.engine) as reader:
-        assert cycles.latest_cycle(reader, "c", at_s=NOON) is None
+        assert latest_cycle(reader, "c", at_s=NOON) is None
     with writing(world.engine) as writer:
         assert writer.scalar(sa.text("SELECT count(*) FROM ledger.outbox")) == 0
 

@@ -21,7 +21,7 @@ from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock, instant, seconds
 from gpuledger.kernel.errors import GpuledgerError
-from gpuledger.ledger import admission, cycles, health_states, knobs, queries, remapping
+from gpuledger.ledger import admission, health_states, knobs, queries, remapping
 from gpuledger.ledger.append import append
 from gpuledger.ledger.as_of import heads_at, seq_of, vector_of
 from gpuledger.ledger.closing import close_period
@@ -31,6 +31,7 @@ from gpuledger.ledger.policies import bring_up_to_date
 from gpuledger.policy.configured import read_config
 from gpuledger.policy.cycle import run_cycle
 from gpuledger.policy.directives import directives
+from gpuledger.policy.kept import latest_cycle
 from gpuledger.policy.quotes import Request
 from gpuledger.policy.quoting import ask_quote
 from gpuledger.policy.reading import read_state
@@ -152,7 +153,7 @@ def said(reader: Reader, now: dt.datetime, as_of: dt.datetime | None) -> dict[st
             reader, "c", work, at_s=at_s, calendar=CALENDAR, runtime_s=30 * 3600, as_of=as_of
         ).as_json(),
         "calendar": lambda: upcoming(reader, "c", at_s=at_s, calendar=CALENDAR, as_of=as_of).as_json(),
-        "allocations": lambda: cycles.latest_cycle(reader, "c", at_s=at_s, seq=seq),
+        "allocations": lambda: latest_cycle(reader, "c", at_s=at_s, seq=seq),
         "directives": lambda: directives(reader, "c", now_s=at_s, vector=vector),
         "unmapped": lambda: remapping.unmapped(reader, at_s, as_of=as_of),
         "mapping": lambda: remapping.survey(reader, made, at_s, CALENDAR, vector=vector),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuledger.policy.explain import ratio_millionths, ratio_text
+from gpuledger.policy.explain import ratio_millionths, ratio_text, ratios_millionths
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,14 @@ def test_a_ratio_has_six_decimals_half_to_even(used: int, entitled: int, text: s
 @given(st.integers(0, 10**30), st.integers(1, 10**30))
 def test_a_ratio_is_rounded_exactly(used: int, entitled: int) -> None:
     assert ratio_millionths(used, entitled) == round(Fraction(used, entitled) * 10**6)
+
+
+@given(st.lists(st.integers(0, 10**20)), st.integers(1, 10**9), st.integers(0, 10**9))
+def test_many_ratios_are_rounded_as_one(used: list[int], scale: int, entitled: int) -> None:
+    assert ratios_millionths(used, scale, entitled) == [
+        ratio_millionths(one * scale, entitled) for one in used
+    ]
+
+
+def test_halves_of_a_millionth_are_rounded_to_even() -> None:
+    assert ratios_millionths(range(8), 1, 2_000_000) == [0, 0, 1, 2, 2, 2, 3, 4]

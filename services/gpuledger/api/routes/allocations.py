@@ -12,8 +12,8 @@ from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.as_of import seq_of, vector_of
-from gpuledger.ledger.cycles import latest_cycle
 from gpuledger.policy.directives import directives
+from gpuledger.policy.kept import latest_cycle
 from gpuledger.policy.orders import STALE_AFTER_S
 
 WAITING_MAX = 1000
