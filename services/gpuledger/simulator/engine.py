@@ -365,5 +365,6 @@ class _Simulation:
                 placement=placement,
                 klass=start.klass,
                 protected_s=start.protected_s,
+                priority=start.priority,
             )
         )

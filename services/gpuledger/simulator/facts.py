@@ -62,6 +62,7 @@ class Started:
         placement: Where.
         klass: As what it is charged.
         protected_s: For how long nobody may take them, as the world promised; 0 promises nothing.
+        priority: What the world ranked the job by, where users' priorities rank jobs of different accounts.
     """
 
     at_s: int
@@ -70,6 +71,7 @@ class Started:
     placement: Placement
     klass: WorkClass
     protected_s: int = 0
+    priority: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ What is drawn for a host depends on the seed and its name alone, not on what a w
 faults at the same instants.
 """
 
-import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gpuledger.simulator.chance import length_s, stream
 from gpuledger.simulator.scenario import FaultModel
 
 
@@ -25,24 +25,19 @@ class Outage(NamedTuple):
 
 def faults(model: FaultModel, host: str, *, seed: int, start_s: int) -> Iterator[Outage]:
     """Yield the faults that take a host down at once, for ever; each comes after the one before is mended."""
-    rng = random.Random(f"{seed}/faults/{host}")  # noqa: S311 - chance, not secrets
+    rng = stream(f"{seed}/faults/{host}")
     at_s = start_s
     while model.mtbf_s is not None:
-        at_s += _drawn_s(rng, model.mtbf_s)
-        outage = Outage(at_s, _drawn_s(rng, model.repair_s))
+        at_s += length_s(rng, model.mtbf_s)
+        outage = Outage(at_s, length_s(rng, model.repair_s))
         yield outage
         at_s += outage.lasts_s
 
 
 def wishes(model: FaultModel, host: str, *, seed: int, start_s: int) -> Iterator[Outage]:
     """Yield the requests to repair a host once it is empty, for ever."""
-    rng = random.Random(f"{seed}/drains/{host}")  # noqa: S311 - chance, not secrets
+    rng = stream(f"{seed}/drains/{host}")
     at_s = start_s
     while model.drain_mtbf_s is not None:
-        at_s += _drawn_s(rng, model.drain_mtbf_s)
-        yield Outage(at_s, _drawn_s(rng, model.drain_repair_s))
-
-
-def _drawn_s(rng: random.Random, mean_s: int) -> int:
-    """Return whole seconds, at least one, of which nobody remembers how many have passed."""
-    return max(1, round(rng.expovariate(1 / mean_s))) if mean_s > 0 else 1
+        at_s += length_s(rng, model.drain_mtbf_s)
+        yield Outage(at_s, length_s(rng, model.drain_repair_s))

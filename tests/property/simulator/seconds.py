@@ -22,7 +22,7 @@ from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.worlds.protocol import Cluster, Host, Orders, Run, Waiting, World
 
 
-@dataclass
+@dataclass(eq=False)
 class Lived:
     """What a run did until now, second by second."""
 
@@ -214,7 +214,9 @@ class Seconds:
     def obey(self, orders: Orders) -> int | None:
         by_job = {lived.job.job: lived for lived in self.runs}
         for name in orders.stay:
-            by_job[name].run.leaves_s = None
+            if by_job[name].run.leaves_s is not None:
+                by_job[name].run.leaves_s = None
+                self.told.remove(by_job[name])
         for name in orders.leave:
             run = by_job[name].run
             if run.leaves_s is None:

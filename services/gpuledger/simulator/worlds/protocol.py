@@ -104,12 +104,14 @@ class Start:
         placement: Where; all of it free, on healthy hosts, all that it asked for.
         klass: As what it is charged.
         protected_s: For how long nobody takes them.
+        priority: What the job was ranked by, where users' priorities rank jobs of different accounts.
     """
 
     job: str
     placement: Placement
     klass: WorkClass = "allocated"
     protected_s: int = 0
+    priority: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,11 @@ from gpuledger.kernel.near import did_you_mean
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.worlds.fifo import Fifo
 from gpuledger.simulator.worlds.gpuledger import Gpuledger
+from gpuledger.simulator.worlds.old import Old
 from gpuledger.simulator.worlds.protocol import World
 
 WORLDS: Mapping[str, Callable[[Scenario, int], World]] = {
+    "old": Old,
     "fifo": Fifo,
     "gpuledger": Gpuledger,
 }

@@ -24,4 +24,4 @@ def test_a_world_that_is_not_there() -> None:
     assert error.value.hint == "did you mean fifo?"
     with pytest.raises(NotFound) as error:
         make_world("xyz", scenario(), 1)
-    assert error.value.hint.startswith("there are fifo")
+    assert error.value.hint.startswith("there are old, fifo")
