@@ -114,6 +114,10 @@ class PolicyConfig:
         lines = (f"{name}={getattr(self, name)}" for name in KNOBS)
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
+    def protected_s(self, minimum_runtime_s: int) -> int:
+        """Return how long a minimum runtime protects a funded run: all of it, up to the cap."""
+        return min(minimum_runtime_s, self.protection_cap_s)
+
     @classmethod
     def of(cls, settings: Mapping[str, Value]) -> Self:
         """Return the defaults with some knobs set.

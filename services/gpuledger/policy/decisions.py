@@ -349,7 +349,5 @@ class Walk:
         """Return until when other accounts' work could not take the GPUs of a start."""
         if turn.klass == "unallocated":
             return self._at_s
-        return self._at_s + max(self._protected_s(turn), self._config.quantum_s)
-
-    def _protected_s(self, turn: Turn) -> int:
-        return min(turn.workload.minimum_runtime_s, self._config.protection_cap_s)
+        protected_s = self._config.protected_s(turn.workload.minimum_runtime_s)
+        return self._at_s + max(protected_s, self._config.quantum_s)

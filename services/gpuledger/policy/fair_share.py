@@ -135,7 +135,7 @@ def entry_of(workload: PendingWorkload, klass: WorkClass, config: PolicyConfig) 
     Inside an account priority decides, then submit time, then id. Expected are its GPUs for its minimum runtime, up to
     the cap; for a quantum without one.
     """
-    expected_s = min(workload.minimum_runtime_s, config.protection_cap_s) or config.quantum_s
+    expected_s = config.protected_s(workload.minimum_runtime_s) or config.quantum_s
     return (
         -workload.priority,
         workload.submitted_at_s,

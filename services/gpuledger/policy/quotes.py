@@ -113,7 +113,7 @@ def quote(
         submitted_at_s=state.at_s,
         eligible_at_s=state.at_s,
         priority=request.priority,
-        minimum_runtime_s=min(request.minimum_runtime_s, config.protection_cap_s),
+        minimum_runtime_s=config.protected_s(request.minimum_runtime_s),
         gpu_model=request.gpu_model,
     )
     asking = replace(state, pending=(*state.pending, asked))

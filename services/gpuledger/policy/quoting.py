@@ -127,7 +127,7 @@ def ask_quote(
     cadence = read_cadence(reader, cluster, at_s, seq=seq)
     limits_s = rows.declared_limits(reader, cluster, at_s, seq=seq)
     found = quote(state, config, request, cadence=cadence, limits_s=limits_s)
-    protected_s = min(request.minimum_runtime_s, config.protection_cap_s)
+    protected_s = config.protected_s(request.minimum_runtime_s)
     starts_s = at_s if found.starts_by_s is None else found.starts_by_s
     work = Work(request.account, request.gpus_milli, request.gpu_model, starts_s, protected_s, runtime_s)
     return Quoted(

@@ -141,7 +141,7 @@ def _pending(
             submitted_at_s=p.submitted_s,
             eligible_at_s=p.eligible_s,
             priority=p.priority,
-            minimum_runtime_s=min(p.minimum_runtime_s, config.protection_cap_s),
+            minimum_runtime_s=config.protected_s(p.minimum_runtime_s),
             gpu_model=spelt(p.gpu_model),
             weight_permille=weight_of(p.gpu_model),
         )
@@ -211,7 +211,7 @@ def _running(run: state.Running, config: PolicyConfig, sizes: Mapping[str, int])
         account=run.account,
         gpus_milli=run.gpus_milli,
         started_at_s=run.started_s,
-        protected_until_s=run.started_s + min(asked, config.protection_cap_s)
+        protected_until_s=run.started_s + config.protected_s(asked)
         if run.protected_until_s is None
         else run.protected_until_s,
         klass="allocated" if run.klass == "allocated" else "unallocated",

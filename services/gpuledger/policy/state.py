@@ -230,7 +230,7 @@ class PendingWorkload:
 
         A funded start holds its GPUs for its minimum runtime, up to the cap; an unallocated one holds nothing.
         """
-        protected_s = min(self.minimum_runtime_s, config.protection_cap_s) if klass == "allocated" else 0
+        protected_s = config.protected_s(self.minimum_runtime_s) if klass == "allocated" else 0
         begun = RunningRun(
             workload=self.workload,
             run=run,

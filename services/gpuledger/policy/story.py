@@ -281,10 +281,12 @@ def _protection(
     if decision is not None:
         return f", protected until {moment(first.from_s + decision.hold_s)}"
     minimum_s = asked.minimum_runtime_s if asked else DEFAULT_MINIMUM_RUNTIME_S  # as the policy reads it
-    minimum_s = min(minimum_s, config.protection_cap_s)
-    if not minimum_s:
+    protected_s = config.protected_s(minimum_s)
+    if not protected_s:
         return ", without protection"
-    return f", protected until {moment(first.from_s + minimum_s)} by its minimum runtime (nobody admitted it)"
+    return (
+        f", protected until {moment(first.from_s + protected_s)} by its minimum runtime (nobody admitted it)"
+    )
 
 
 def _notices(known: Iterable[Known]) -> Iterable[Happening]:

@@ -28,6 +28,11 @@ def test_settings_are_the_defaults_and_what_was_set() -> None:
     assert PolicyConfig.of({"horizon_s": 7, "grace_s": 0}) == PolicyConfig(horizon_s=7, grace_s=0)
 
 
+def test_a_minimum_runtime_protects_up_to_the_cap() -> None:
+    config = PolicyConfig(protection_cap_s=7200)
+    assert [config.protected_s(asked) for asked in (0, 7199, 7200, 7201)] == [0, 7199, 7200, 7200]
+
+
 def test_an_unknown_setting_is_refused_with_the_nearest() -> None:
     with pytest.raises(Refused, match="policy setting horizon is not known") as caught:
         PolicyConfig.of({"horizon": 7})
