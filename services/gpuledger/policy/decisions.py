@@ -208,6 +208,7 @@ class Walk:
             reason = explain.starts(turn, free_milli=free_milli)
             self.yard.start(self._started(turn, placement))
             if held is not None:
+                self.book.spare_for(gang.workload)
                 self._in_vain.clear()
             self._note_changes()
             return Decision(

@@ -223,6 +223,8 @@ def leaves(victim: Victim) -> str:
             return f"{told}: of the same account, with priority {gang.priority} over {run.priority}."
         case Ground.RESERVED:
             return f"{told}: reserved at the head of the queue, until the minimum runtime of what runs here was over."
+        case Ground.PASSED_ON:
+            return f"{told}: who had reserved its GPUs started elsewhere, and they were promised on."
         case Ground.EARLIER | Ground.DRAINING:
             return f"{told}: an earlier cycle decided it."
         case _:

@@ -7,7 +7,8 @@ floor. Then the asker's own runs of lower priority, past their protection.
 
 Candidates are added in this order until the gang fits. Where they do not suffice because floors refuse some, each of
 these is tried first, too. From the last to the first, each that is not needed is left alone: no victim of what remains
-could be spared. Ratios are those from the beginning of the cycle, and between two accounts GPUs move one way only.
+could be spared. Ratios are those from the beginning of the cycle, and between two accounts GPUs move one way only: but
+for reservations that are due, nobody takes from an account that took from its own in the same cycle.
 """
 
 from collections import ChainMap, defaultdict, deque
@@ -39,6 +40,8 @@ class Ground(StrEnum):
     """Its side runs more than it is issued, and the asker's less; where GPUs are divided by credits."""
     OWN = "own"
     RESERVED = "reserved"
+    PASSED_ON = "passed on"
+    """It was to leave for a reservation, whose workload started elsewhere; others were promised its GPUs meanwhile."""
     EARLIER = "earlier"
     """An earlier cycle decided it, and the run is still there."""
     DRAINING = "draining"
@@ -267,10 +270,14 @@ class Preemption:
         return taken
 
     def _possible(self, turn: Turn, candidates: Iterable[Victim], noted: list[Victim]) -> Iterator[Victim]:
-        """Yield and note those that stay so far, of accounts that took nothing from the asker's in this cycle."""
+        """Yield and note those that stay so far, of accounts that took nothing from the asker's in this cycle.
+
+        A reservation that is due takes whoever is in its way: its date was told, and it goes by no ratio.
+        """
         for victim in candidates:
             giver = self._leaf[victim.run.account]
-            if victim.run.id not in self._yard.leaving and (giver, turn.account) not in self._moves:
+            is_against = victim.ground is not Ground.RESERVED and (giver, turn.account) in self._moves
+            if victim.run.id not in self._yard.leaving and not is_against:
                 noted.append(victim)
                 yield victim
 

@@ -82,7 +82,7 @@ class Reservations:
             if reservation.kind is ReservationKind.BOUND:
                 self._yard.unbind(reservation)
             else:
-                self._yard.withdraw(reservation.placement)
+                self._yard.withdraw(reservation.placement, self._due_s(reservation))
         return reservation
 
     def keep(self, reservation: Reservation) -> None:
@@ -91,7 +91,18 @@ class Reservations:
         if reservation.kind is ReservationKind.BOUND:
             self._yard.bind(reservation)
         else:
-            self._yard.promise(reservation.placement)
+            self._yard.promise(reservation.placement, self._due_s(reservation))
+
+    def spare_for(self, workload: str) -> None:
+        """Let the runs stay that were to leave for a workload which started elsewhere; not where others count on it."""
+        for run, victim in list(self.victims.items()):
+            if victim.asker is None or victim.asker.workload.workload != workload:
+                continue
+            self._preemption.spare(victim.run)
+            if self._yard.is_missed(run):
+                self._preemption.take(victim.run)
+            else:
+                del self.victims[run]
 
     def promise(self, turn: Turn, victims: Iterable[Victim]) -> Reservation:
         """Promise a gang what its victims leave, and what is free beside."""
@@ -137,7 +148,9 @@ class Reservations:
                 self._spare(run, victim, promised)
         leaving: dict[str, set[RunId]] = defaultdict(set)
         for run in self._yard.leaving:
-            for workload in self._beneficiaries(run, promised):
+            there = self._beneficiaries(run, promised)
+            in_time = {workload for workload in there if self._is_in_time(run, self.kept[workload])}
+            for workload in in_time or there:
                 leaving[workload].add(run)
         for workload, runs in leaving.items():
             self.kept[workload] = replace(self.kept[workload], leaving=tuple(sorted(runs)))
@@ -146,12 +159,13 @@ class Reservations:
         """Let a run stay unless promises need its GPUs; it leaves for one of these."""
         self._preemption.spare(victim.run)
         beneficiaries = self._beneficiaries(run, promised)
-        if not beneficiaries or not self._yard.is_overbooked(self._yard.placements[run]):
+        if not beneficiaries or not self._yard.is_missed(run):
             del self.victims[run]
             return
         self._preemption.take(victim.run)
         if victim.asker is None or victim.asker.workload.workload not in self.kept:
-            self.victims[run] = Victim(victim.run, Ground.EARLIER, self._turns[min(beneficiaries)])
+            ground = Ground.EARLIER if victim.ground is Ground.EARLIER else Ground.PASSED_ON
+            self.victims[run] = Victim(victim.run, ground, self._turns[min(beneficiaries)])
 
     def _beneficiaries(self, run: RunId, promised: Mapping[str, list[str]]) -> set[str]:
         return {workload for host in self._yard.placements[run] for workload in promised.get(host, ())}
@@ -181,14 +195,12 @@ class Reservations:
                 self.keep(reservation)
             return
         still_there = (self._runs[run] for run in reservation.leaving if run in self._runs)
-        told = [
-            run
-            for run in still_there
-            if run.id not in self._yard.leaving
-            and run.is_preemptible(self._at_s)  # a late fact may protect it
-        ]
+        leaving = [run for run in still_there if run.is_preemptible(self._at_s)]  # a late fact may protect it
+        told = [run for run in leaving if run.id not in self._yard.leaving]
         for run in told:
             self._preemption.take(run)
+        for run in leaving:
+            self._yard.leaves_by(run, reservation.at_s)
         if self._yard.holds_soon(reservation.placement):
             self.keep(replace(reservation, leaving=()))
             self.victims.update((run.id, Victim(run, Ground.EARLIER, turn)) for run in told)
@@ -200,16 +212,22 @@ class Reservations:
         """Let the runs leave that stand on GPUs whose time has come."""
         self.release(reservation.workload)
         victims = self._preemption.clear(turn, reservation.placement)
-        if victims is None:
-            self.keep(reservation)
-        else:
-            self._promise(reservation, victims)
+        assert victims is not None  # noqa: S101 - it stood beside all who are safe, and the others may leave
+        self._promise(reservation, victims)
 
     def _promise(self, reservation: Reservation, victims: Iterable[Victim]) -> Reservation:
         self.victims.update((victim.run.id, victim) for victim in victims)
         promised = replace(reservation, at_s=self._at_s + self._config.grace_s, kind=ReservationKind.PROMISE)
         self.keep(promised)
         return promised
+
+    def _is_in_time(self, run: RunId, promise: Reservation) -> bool:
+        """Say whether a run is gone when a promise is due; whom this cycle tells to leave is for its own promises."""
+        return self._due_s(promise) is None or self._yard.deadlines.is_gone_by(run, promise.at_s)
+
+    def _due_s(self, reservation: Reservation) -> int | None:
+        """Return from when on an earlier cycle promised GPUs; None when this one does."""
+        return reservation.at_s if reservation.at_s < self._at_s + self._config.grace_s else None
 
     def _class_of(self, reservation: Reservation) -> SizeClass:
         return self._yard.size_class(sum(reservation.placement.values()))

@@ -3,7 +3,8 @@
 Three amounts per host. *Free* is what nobody occupies. *Soon* is what nobody occupies once the leaving runs are gone,
 less what is promised. A bound reservation takes nothing yet; but whoever is still safe at its instant has to fit beside
 it, and so does all that is promised, whoever was told to leave. So a start needs room that is free and soon, and, when
-it will be safe beyond a reservation, beside that one too.
+it will be safe beyond a reservation, beside that one too. And it takes nothing that an earlier promise has from its
+instant on and that only runs would make good which leave later.
 """
 
 from bisect import bisect_left
@@ -13,6 +14,7 @@ from copy import copy
 from enum import IntEnum
 from typing import NamedTuple
 
+from gpuledger.policy.deadlines import Deadlines
 from gpuledger.policy.placement import HostState, Placement, Room
 from gpuledger.policy.state import ClusterState, Reservation, RunId, RunningRun
 
@@ -46,6 +48,7 @@ class Yard:
         started: The runs that this cycle lets start.
         leaving: The runs that have been told to leave.
         free_milli: What nobody occupies on hosts that take new runs; below 0 where more runs than there is.
+        deadlines: What earlier cycles promised by when.
         version: Grows with every change.
     """
 
@@ -77,6 +80,7 @@ class Yard:
         self._soon = dict(self._free)
         self._most = self._without_protected()
         self._promised: Counter[str] = Counter()
+        self.deadlines = Deadlines()
         self._bounds: list[Reservation] = []
         self._bound_on: dict[str, Reservation] = {}
         self._lasting = self._empty.with_free(self._soon)
@@ -104,6 +108,7 @@ class Yard:
         self._free, self._soon = dict(self._free), dict(self._soon)
         self._occupants = defaultdict(list, {host: list(there) for host, there in self._occupants.items()})
         self._promised, self._bounds, self._bound_on = Counter(), [], {}
+        self.deadlines = Deadlines()
         self._lasting = self._lasting.copy()
         self._now = {beside: room.copy() for beside, room in self._now.items() if not beside}
         self._stale, self._full, self._full_soon = set(), set(), set()
@@ -172,9 +177,16 @@ class Yard:
         """Say whether exactly these GPUs can be promised."""
         return all(self._lasts(host) >= milli for host, milli in placement.items())
 
-    def is_overbooked(self, placement: Placement) -> bool:
-        """Say whether a host of the placement has promised more than there will be beside those who stay."""
-        return any(self._soon[host] < 0 for host, _ in self._usable(placement))
+    def is_missed(self, run: RunId) -> bool:
+        """Say whether a run that stays is missed on a host: in the end, or when a promise is due that counted on it."""
+        return any(
+            milli < 0
+            for host, _ in self._parts[run]
+            for milli in (
+                self._soon[host],
+                *self.deadlines.left(host, self._free[host], self.leaving, counting=run),
+            )
+        )
 
     def start(self, run: RunningRun) -> None:
         """Let a run start where its placement says."""
@@ -199,19 +211,24 @@ class Yard:
         self.leaving.remove(run.id)
         self._shift(self._parts[run.id], -1)
 
-    def promise(self, placement: Placement) -> None:
-        """Keep GPUs that are free soon for one workload."""
-        self._promised.update(placement)
-        for host, milli in placement.items():
-            self._most[host] -= milli
-        self._shift(self._usable(placement), -1)
+    def leaves_by(self, run: RunningRun, at_s: int) -> None:
+        """Note by when a leaving run is gone that an earlier cycle told so; the first note counts."""
+        self.deadlines.leaves_by(run.id, at_s, self._parts[run.id])
+        for host, _ in self._parts[run.id]:
+            self._change(host)
 
-    def withdraw(self, placement: Placement) -> None:
-        """Keep what was promised no longer."""
-        self._promised.subtract(placement)
-        for host, milli in placement.items():
-            self._most[host] += milli
-        self._shift(self._usable(placement), 1)
+    def promise(self, placement: Placement, due_s: int | None = None) -> None:
+        """Keep GPUs that are free soon for one workload.
+
+        Args:
+            placement: The GPUs.
+            due_s: From when on they were promised by an earlier cycle; None for a promise of this one.
+        """
+        self._promise(placement, due_s, 1)
+
+    def withdraw(self, placement: Placement, due_s: int | None = None) -> None:
+        """Keep no longer what was promised, from that instant on."""
+        self._promise(placement, due_s, -1)
 
     def can_bind(self, reservation: Reservation) -> bool:
         """Say whether nobody who is safe beyond the reservation stands in its way, nor another reservation."""
@@ -282,6 +299,14 @@ class Yard:
     def _usable(self, placement: Placement) -> list[tuple[str, int]]:
         return [(host, milli) for host, milli in placement.items() if host in self._size]
 
+    def _promise(self, placement: Placement, due_s: int | None, sign: int) -> None:
+        for host, milli in placement.items():
+            self._promised[host] += sign * milli
+            self._most[host] -= sign * milli
+            if due_s is not None:
+                self.deadlines.promise(host, due_s, sign * milli)
+        self._shift(self._usable(placement), -sign)
+
     def _shift(self, parts: Iterable[tuple[str, int]], sign: int) -> None:
         for host, milli in parts:
             self._soon[host] += sign * milli
@@ -313,7 +338,8 @@ class Yard:
 
     def _available(self, host: str, constraints: int) -> int:
         """Return what may start on a host beside the first so many bound reservations."""
-        milli = min(self._free[host], self._soon[host])
+        free_milli = self._free[host]
+        milli = min(free_milli, self._soon[host], *self.deadlines.left(host, free_milli, self.leaving))
         bound = self._bound_on.get(host)
         if bound is not None and bound in self._bounds[:constraints]:
             return min(milli, self._beside(host, bound))

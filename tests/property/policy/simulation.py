@@ -21,6 +21,8 @@ from gpuledger.policy.cycle import (
 CONFIG = PolicyConfig(window_s=86_400, protection_cap_s=3600, quantum_s=300, notice_s=300, grace_s=60)
 CYCLE_S = 60
 INTERVALS_S = (20, 60, 60, 250)
+RESERVED = ": reserved at the head of the queue"
+PASSED_ON = ": who had reserved its GPUs started elsewhere"
 LEAVES_FOR = re.compile(r"^Leaves for (\S+) of account (\S+),")
 
 
@@ -69,6 +71,8 @@ class World:
         self.promised_since: dict[str, int] = {}
         self.taken: list[str] = []
         """Funded runs that left for the work of other accounts."""
+        self.told_to_leave: set[tuple[str, str | None]] = set()
+        """The runs that the last cycle told to leave."""
         self.submitted = 0
 
     @property
@@ -152,6 +156,7 @@ class World:
         check(self, cycle)
         for decision in cycle.decisions:
             self._carry_out(decision)
+        self.told_to_leave = {(d.workload, d.run) for d in cycle.decisions if d.action == "preempt"}
         self._remember(cycle)
         for job in self.running():
             key = job.account if job.klass == "allocated" else job.account + "!"
@@ -197,7 +202,8 @@ def check(world: World, cycle: Cycle) -> None:
     check_starts(world, starts)  # type: ignore[arg-type]
     check_reservations(world, cycle, starts, {d.workload for d in preempts})  # type: ignore[arg-type]
     check_work_conserving(world, cycle, starts)  # type: ignore[arg-type]
-    moves = set()
+    check_moves(world, preempts)  # type: ignore[arg-type]
+    check_first(world, cycle)
     for decision in preempts:
         job = by_name[decision.workload]
         assert job.started_s is not None
@@ -215,9 +221,36 @@ def check(world: World, cycle: Cycle) -> None:
             assert asker.priority > job.priority
         elif job.klass == "allocated" and job.leaves_s is None:  # later cycles repeat what one ordered
             assert world.at_s >= job.started_s + CONFIG.quantum_s
-        if not decision.reason.endswith("an earlier cycle decided it.") and asker.account != job.account:
-            moves.add((asker.account, job.account))
-    assert not {(giver, taker) for taker, giver in moves} & moves
+
+
+def check_first(world: World, cycle: Cycle) -> None:
+    """Where nothing was reserved, who comes first of all starts, or has a reservation at once."""
+    first = next((d for d in cycle.decisions if d.numbers.get("position") == 1), None)
+    if first is None or first.action != "wait" or world.reservations:
+        return
+    job = world.jobs[first.workload]
+    is_funded = job.minimum_s > 0 and world.shares.get(job.account, 0) > 0
+    assert first.workload in {kept.workload for kept in cycle.reservations} or not is_funded
+
+
+def check_moves(world: World, preempts: list[Decision]) -> None:
+    """Between two accounts GPUs move one way, but for reservations that are due against one another.
+
+    An order counts in the cycle that gives it first, and for whom it is given: what is promised on afterwards does not.
+    """
+    by_share, all_moves = set(), set()
+    for decision in preempts:
+        named = LEAVES_FOR.match(decision.reason)
+        is_new = (decision.workload, decision.run) not in world.told_to_leave
+        if named is None or not is_new or PASSED_ON in decision.reason:
+            continue
+        assert not decision.reason.endswith("an earlier cycle decided it.")
+        taker, giver = world.jobs[named[1]].account, world.jobs[decision.workload].account
+        if taker != giver:
+            all_moves.add((taker, giver))
+            if RESERVED not in decision.reason:
+                by_share.add((taker, giver))
+    assert not {(giver, taker) for taker, giver in by_share} & all_moves
 
 
 def check_starts(world: World, starts: dict[str, dict[str, int]]) -> None:

@@ -232,11 +232,31 @@ def test_between_two_accounts_gpus_move_one_way() -> None:
         run("b", gpus=8, name="b", hosts={"h1": 8}, klass="unallocated"),
         run("b", gpus=8, name="b2", hosts={"h2": 8}, klass="unallocated"),
     ]
-    scene = Scene(accounts, [pending("wa", "a", gpus=8), pending("wb", "b", gpus=8), pending("wb2", "b", gpus=16)],
-                  running, on=hosts(8, 8, 8))  # fmt: skip
-    assert scene.preemption.clear(scene.turn("wa"), {"h1": 8000}) is not None
-    assert scene.preemption.clear(scene.turn("wb"), {"h0": 8000}) is None
-    assert scene.preemption.clear(scene.turn("wb"), {"h2": 8000}) is not None
+    for taken, found in (
+        ([], [("a", "unallocated"), ("b", "unallocated"), ("b2", "unallocated")]),
+        ([("wa", {"h1": 8000})], None),
+    ):
+        scene = Scene(
+            accounts, [pending("wa", "a", gpus=8), pending("wb", "b", gpus=24)], running, on=hosts(8, 8, 8)
+        )
+        for asker, there in taken:
+            assert scene.preemption.clear(scene.turn(asker), there)
+        assert scene.victims("wb") == found
+
+
+def test_reservations_that_are_due_against_one_another_are_both_cleared() -> None:
+    running = [run("a", gpus=8, name="a", hosts={"h0": 8}), run("b", gpus=8, name="b", hosts={"h1": 8})]
+    scene = Scene(
+        [account("a"), account("b")],
+        [pending("wa", "a", gpus=8), pending("wb", "b", gpus=8)],
+        running,
+        on=hosts(8, 8),
+    )
+    cleared = [
+        scene.preemption.clear(scene.turn(name), there)
+        for name, there in (("wa", {"h1": 8000}), ("wb", {"h0": 8000}))
+    ]
+    assert [[victim.run.workload for victim in found or ()] for found in cleared] == [["b"], ["a"]]
 
 
 def test_reserved_gpus_are_cleared_whatever_the_ratios_but_only_of_what_is_in_the_way() -> None:

@@ -130,6 +130,70 @@ def test_a_size_class_has_one_reservation() -> None:
     assert [kept.workload for kept in cycle.reservations] == ["v"]
 
 
+def test_nobody_starts_on_gpus_that_are_due_in_exchange_for_those_that_leave_later() -> None:
+    """4 GPUs of h0 are free and w's; 4 more are to leave for v, of which one is over. x comes first, and waits."""
+    on_time = replace(promise({"h0": 4000}, workload="w"), at_s=AT_S)
+    to_come = replace(promise({"h0": 3000}, "later", workload="v"), at_s=AT_S + 59)
+    running = [*busy()[1:], run("b", gpus=4, name="later", hosts={"h0": 4})]
+    queue = [
+        pending("x", "b", gpus=1, priority=1),
+        pending("w", "a", gpus=4),
+        pending("v", "b", gpus=3, submitted_at_s=1),
+    ]
+    cycle, _ = after(on_time, to_come, running=running, queue=queue)
+    actions = {decision.workload: decision.action.value for decision in cycle.decisions}
+    assert actions == {"x": "wait", "w": "start", "v": "wait", "later": "preempt"}
+
+
+def test_who_was_told_earlier_is_not_spared_for_one_who_leaves_later() -> None:
+    """early leaves 1 GPU for w; v needs 1 more, which late leaves with a second one: w does not wait for that."""
+    kept = replace(promise({"h0": 1000}, "early"), at_s=AT_S + 30)
+    running = [
+        *busy()[1:],
+        run("b", gpus=5, name="safe", hosts={"h0": 5}, protected_until_s=AT_S + HOUR_S),
+        run("b", gpus=1, name="early", hosts={"h0": 1}, klass="unallocated"),
+        run("b", gpus=2, name="late", hosts={"h0": 2}, klass="unallocated"),
+    ]
+    queue = [pending("w", "a", gpus=1), pending("v", "a", gpus=1, submitted_at_s=1)]
+    cycle, _ = after(kept, running=running, queue=queue)
+    assert told_to_leave(cycle) == ["early", "late"]
+    leaving = {kept.workload: [run.workload for run in kept.leaving] for kept in cycle.reservations}
+    assert leaving == {"v": ["early", "late"], "w": ["early"]}
+
+
+def test_reservations_that_are_due_against_one_another_are_called_in_together() -> None:
+    """w takes from b, and v of b from a, in one cycle: the date of neither depends on the other."""
+    kept = bound({"h0": 8000}, at_s=AT_S), bound({"h1": 8000, "h2": 8000}, at_s=AT_S, workload="v")
+    running = [
+        run("b", gpus=8, name="of-b", hosts={"h0": 8}),
+        run("a", gpus=16, name="of-a", hosts={"h1": 8, "h2": 8}),
+    ]
+    queue = [pending("w", "a", gpus=8), pending("v", "b", gpus=16)]
+    state = cluster(ACCOUNTS, queue, running, on=hosts(8, 8, 8), reservations=kept)
+    assert told_to_leave(run_cycle(state, PolicyConfig())) == ["of-a", "of-b"]
+
+
+def test_a_run_whose_gpus_were_promised_on_says_so() -> None:
+    """w starts on h1, which became free. v, which comes first and can use h0 alone, counts on what was to leave it."""
+    on = (hosts(8, 8)[0], replace(hosts(8, 8)[1], gpu_model="other"))
+    queue = [pending("v", "b", gpus=2, gpu_model=on[0].gpu_model), pending("w", "a", gpus=6)]
+    running = [run("a", gpus=8, name="large", hosts={"h0": 8})]
+    kept = bound({"h0": 6000}, at_s=AT_S)
+    cycle = run_cycle(
+        cluster([account("a", used=300), account("b")], queue, running, on=on, reservations=[kept]),
+        PolicyConfig(),
+    )
+    said = {decision.workload: (decision.action.value, decision.reason) for decision in cycle.decisions}
+    assert (said["v"][0], said["w"][0]) == ("wait", "start")
+    assert said["large"][1] == (
+        "Leaves for v of account b, which asks for 2 GPUs: who had reserved its GPUs started elsewhere, and they were"
+        " promised on."
+    )
+    assert [(one.workload, one.leaving) for one in cycle.reservations] == [
+        ("v", (RunId("large", "large/1"),))
+    ]
+
+
 def test_a_run_that_is_no_longer_needed_is_spared() -> None:
     """h0 became free meanwhile, so w starts there, and run1 stays."""
     cycle, _ = after(promise({"h1": 8000}, "run1"), running=busy()[1:])

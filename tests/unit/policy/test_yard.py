@@ -52,9 +52,38 @@ def test_promises_that_overlap_what_leaves_leave_the_rest_usable_now() -> None:
     found.promise({"h0": 5000})
     # 4 GPUs are free now; once the run is gone, 8 are, of which 5 are promised.
     assert (found.fit_now(4000, None, AT_S), found.fit_now(3000, None, AT_S)) == (None, {"h0": 3000})
-    assert not found.is_overbooked({"h0": 1})
     found.stay(going)
-    assert found.is_overbooked({"h0": 1})
+    assert found.is_missed(going.id)
+    found.withdraw({"h0": 5000})
+    found.promise({"h0": 4000})
+    assert not found.is_missed(going.id)
+
+
+def test_what_is_due_to_a_promise_does_not_wait_for_runs_that_leave_later() -> None:
+    """4 GPUs are free and promised from now on; 8 more leave later. Nobody starts on the 4 in exchange for those."""
+    later = run("a", gpus=4, name="later", hosts={"h0": 4})
+    found = yard(later, sizes=(8,))
+    found.leave(later)
+    found.promise({"h0": 4000}, AT_S)
+    assert (found.fit_now(1000, None, AT_S), found.fit_soon(4000, None)) == (None, {"h0": 4000})
+    found.leaves_by(later, AT_S + 60)
+    assert found.fit_now(1000, None, AT_S) is None
+    found.withdraw({"h0": 4000}, AT_S)
+    found.promise({"h0": 4000}, AT_S + 60)
+    assert found.fit_now(4000, None, AT_S) == {"h0": 4000}
+
+
+def test_a_run_is_missed_where_a_promise_is_due_before_another_makes_room() -> None:
+    early, late = (run("a", gpus=4, name=name, hosts={"h0": 4}) for name in ("early", "late"))
+    found = yard(early, late, sizes=(8,))
+    for going in (early, late):
+        found.leave(going)
+    found.leaves_by(early, AT_S)
+    found.promise({"h0": 4000}, AT_S)
+    for going, is_missed in ((late, False), (early, True)):
+        found.stay(going)
+        assert found.is_missed(going.id) is is_missed
+        found.leave(going)
 
 
 def test_beside_a_bound_reservation_starts_only_what_is_over_in_time() -> None:
