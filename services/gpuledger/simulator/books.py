@@ -167,7 +167,7 @@ class Books:
             submitted_at_s=job.submitted_s,
             eligible_at_s=at_s,
             priority=job.priority,
-            minimum_runtime_s=min(job.minimum_runtime_s, self._config.protection_cap_s),
+            minimum_runtime_s=self._config.protected_s(job.minimum_runtime_s),
             gpu_model=job.gpu_model,
             weight_permille=WEIGHT_ONE,
         )
@@ -182,7 +182,7 @@ class Books:
     def _start(self, fact: Started) -> None:
         job = self._jobs[fact.job]
         self._pending.pop(fact.job, None)
-        protected_s = min(job.minimum_runtime_s, self._config.protection_cap_s)
+        protected_s = self._config.protected_s(job.minimum_runtime_s)
         if fact.klass == "allocated":
             protected_s = fact.protected_s
         run = RunningRun(

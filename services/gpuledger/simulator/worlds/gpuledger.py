@@ -105,7 +105,7 @@ class Gpuledger:
     def _start(self, decision: Decision | Shared, cluster: Cluster) -> Start:
         job = cluster.waiting[decision.workload].job
         klass = decision.klass or "unallocated"
-        protected_s = min(job.minimum_runtime_s, self._config.protection_cap_s)
+        protected_s = self._config.protected_s(job.minimum_runtime_s)
         return Start(
             job=decision.workload,
             placement=decision.placement or {},
