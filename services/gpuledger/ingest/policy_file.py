@@ -4,15 +4,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import Repeated, XidTable
-from gpuledger.ingest.yaml_file import ClusterName, Strict, Word, read_yaml
+from gpuledger.ingest.yaml_file import ClusterName, Settings, Strict, Word, read_yaml
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
-from gpuledger.kernel.errors import Refused
-from gpuledger.kernel.knobs import PolicyConfig, Value, check
+from gpuledger.kernel.knobs import PolicyConfig, Value
 from gpuledger.ledger import health_states, knobs, policies
 
 Weight = Annotated[int, Field(ge=0, le=100_000)]
@@ -69,19 +68,6 @@ class Xids(Strict):
             remap_pending=self.remap_pending,
             lost=self.lost,
         )
-
-
-def _known(settings: object) -> object:
-    """Check settings as they are written: true is no number, and 1.0 is none either."""
-    for name, value in settings.items() if isinstance(settings, dict) else ():
-        try:
-            check(str(name), value)
-        except Refused as error:
-            raise ValueError(f"{error.message}; {error.hint}") from error
-    return settings
-
-
-Settings = Annotated[dict[str, int | str | None], BeforeValidator(_known)]
 
 
 class PolicyFile(Strict):

@@ -5,12 +5,27 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.kernel.knobs import check
 from gpuledger.kernel.near import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+def _known(settings: object) -> object:
+    """Check settings as they are written: true is no number, and 1.0 is none either."""
+    for name, value in settings.items() if isinstance(settings, dict) else ():
+        try:
+            check(str(name), value)
+        except Refused as error:
+            raise ValueError(f"{error.message}; {error.hint}") from error
+    return settings
+
+
+Settings = Annotated[dict[str, int | str | None], BeforeValidator(_known)]
+"""Knobs of the policy, each known and within its range; None takes back what was set."""
 
 Word = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A name: present, of a sane length, without control characters."""
@@ -43,6 +58,16 @@ def read_yaml(path: Path, model: type[Model], docs: str) -> Model:
         NotFound: When there is no such file.
         Refused: When it is not YAML, or a key or value does not fit; names each place.
     """
+    return validated(path, load_yaml(path, docs), model, docs)
+
+
+def load_yaml(path: Path, docs: str) -> Any:  # noqa: ANN401 - whatever stands in the file
+    """Return what stands in a file, not validated; an empty file is an empty mapping.
+
+    Raises:
+        NotFound: When there is no such file.
+        Refused: When it is not YAML; says where.
+    """
     try:
         raw: Any = yaml.load(path.read_text(), _Loader)  # noqa: S506 - a SafeLoader
     except (FileNotFoundError, IsADirectoryError) as error:
@@ -55,8 +80,17 @@ def read_yaml(path: Path, model: type[Model], docs: str) -> Model:
         raise Refused(f"{path}: is nested too deep", hint=f"{docs} shows a file that is not") from error
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}", hint="check its permissions") from error
+    return {} if raw is None else raw
+
+
+def validated(path: Path, raw: Any, model: type[Model], docs: str) -> Model:  # noqa: ANN401 - as loaded
+    """Return what stood in a file as the model says.
+
+    Raises:
+        Refused: When a key or value does not fit; names each place.
+    """
     try:
-        return model.model_validate({} if raw is None else raw, strict=False)
+        return model.model_validate(raw, strict=False)
     except ValidationError as error:
         faults = "; ".join(
             _fault(model, fault["loc"], fault["type"], fault["msg"]) for fault in error.errors()

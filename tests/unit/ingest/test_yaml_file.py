@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuledger.ingest.yaml_file import Strict, read_yaml
+from gpuledger.ingest.yaml_file import Strict, load_yaml, read_yaml, validated
 from gpuledger.kernel.errors import NotFound, Refused
 
 
@@ -57,3 +57,12 @@ def test_no_file_is_not_found(tmp_path: Path) -> None:
         with pytest.raises(NotFound, match=said) as caught:
             read_yaml(path, Thing, "docs/thing.md")
         assert "docs/thing.md" in caught.value.hint
+
+
+def test_what_was_loaded_can_be_changed_before_it_is_validated(tmp_path: Path) -> None:
+    path = tmp_path / "thing.yaml"
+    path.write_text("size: 3\n")
+    raw = load_yaml(path, "docs/thing.md")
+    assert validated(path, raw | {"names": ["a"]}, Thing, "docs/thing.md") == Thing(size=3, names=("a",))
+    with pytest.raises(Refused, match=r"thing\.yaml: size: Input should be a valid integer"):
+        validated(path, {"size": "x"}, Thing, "docs/thing.md")
