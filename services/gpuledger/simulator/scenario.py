@@ -101,6 +101,7 @@ class Scenario:
         groups: How waits are grouped.
         worlds: Settings of single worlds by name, such as those of the old one.
         seed: The seed unless another is given.
+        notes: What whoever looks at results ought to know of where it came from, such as records that were left out.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Scenario:
     groups: Groups = field(default_factory=Groups)
     worlds: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seed: int = 1
+    notes: tuple[str, ...] = ()
 
     @property
     def measured_from_s(self) -> int:
