@@ -6,12 +6,12 @@ its leaf up to its block, and nothing else.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.kernel.accounts import lineage
 from gpuledger.policy.contenders import Contender, Standing
-from gpuledger.policy.lines import Entry, Line, Rank, merge
+from gpuledger.policy.lines import Entry, Line, Rank, line_up, merge
 
 
 class Spot(NamedTuple):
@@ -175,14 +175,33 @@ def cut(top: Line) -> Blocks:
     Args:
         top: The line of the virtual root, which has at least one account.
     """
-    above: list[Contender] = []
+    above, among = _branch(top.contender)
     line: Line | None = top
-    among = top.contender
+    for _ in above:
+        line = None if line is None else line.below.get(0)
+    return Blocks(above, among, {} if line is None else line.below, {})
+
+
+def in_blocks(top: Contender, waiting: Mapping[str, Sequence[Entry]]) -> Blocks:
+    """Return the blocks of the work of the leaves, each in its order, without merging them into a queue.
+
+    Args:
+        top: The virtual root.
+        waiting: The work by leaf.
+    """
+    above, among = _branch(top)
+    found = {place: line_up(child, waiting) for place, child in enumerate(among.children)}
+    return Blocks(above, among, {place: line for place, line in found.items() if line.entries}, {})
+
+
+def _branch(top: Contender) -> tuple[tuple[Contender, ...], Contender]:
+    """Return the account below which the tree first branches, and those above it."""
+    above: list[Contender] = []
+    among = top
     while len(among.children) == 1 and among.children[0].children:
         among = among.children[0]
         above.append(among)
-        line = None if line is None else line.below.get(0)
-    return Blocks(tuple(above), among, {} if line is None else line.below, {})
+    return tuple(above), among
 
 
 def _insert(contender: Contender, line: Line | None, way: list[int], entry: Entry) -> Line:

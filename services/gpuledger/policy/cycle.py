@@ -139,8 +139,12 @@ def parted(state: ClusterState, yard: Yard) -> tuple[list[PendingWorkload], list
     """Return who takes a place in the queue, and who stays outside: not yet eligible, or larger than any hosts."""
     queue: list[PendingWorkload] = []
     outside: list[PendingWorkload] = []
+    possible: dict[tuple[int, str | None], bool] = {}
     for workload in state.pending:
-        startable = workload.eligible_at_s <= state.at_s and _is_possible(workload, yard)
+        asked = workload.gpus_milli, workload.gpu_model
+        if asked not in possible:
+            possible[asked] = yard.is_possible(*asked)
+        startable = workload.eligible_at_s <= state.at_s and possible[asked]
         (queue if startable else outside).append(workload)
     return queue, outside
 

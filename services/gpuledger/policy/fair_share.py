@@ -103,6 +103,17 @@ def order_workloads(tree: Tree, pending: Iterable[PendingWorkload], config: Poli
 
 def lines(tree: Tree, pending: Iterable[PendingWorkload], config: PolicyConfig) -> dict[WorkClass, Line]:
     """Return the queue of each class, the funded one first."""
+    waiting = entries(tree, pending, config)
+    return {
+        "allocated": line_up(allocated(tree, config), waiting["allocated"]),
+        "unallocated": line_up(unallocated(tree), waiting["unallocated"]),
+    }
+
+
+def entries(
+    tree: Tree, pending: Iterable[PendingWorkload], config: PolicyConfig
+) -> dict[WorkClass, dict[str, list[Entry]]]:
+    """Return the work of each class by leaf, in its order there."""
     waiting: dict[WorkClass, dict[str, list[Entry]]] = {
         "allocated": defaultdict(list),
         "unallocated": defaultdict(list),
@@ -118,10 +129,7 @@ def lines(tree: Tree, pending: Iterable[PendingWorkload], config: PolicyConfig) 
     for queues in waiting.values():
         for queue in queues.values():
             queue.sort()
-    return {
-        "allocated": line_up(allocated(tree, config), waiting["allocated"]),
-        "unallocated": line_up(unallocated(tree), waiting["unallocated"]),
-    }
+    return waiting
 
 
 def class_of(tree: Tree, workload: PendingWorkload) -> WorkClass:

@@ -7,6 +7,8 @@ an exact fraction; the roots are siblings of one another under one virtual root 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
 
 from gpuledger.kernel.accounts import SEPARATOR, lineage, own_path, parent
 from gpuledger.kernel.apportion import apportion
@@ -37,6 +39,7 @@ class Node:
         entitled: Entitlement over the window in gpu_ms, exact, with par.
         par_gpu_ms: The part of use and of entitlement that stands for the time before a leaf existed.
         ahead: Entitlement over the protection cap ahead in gpu_ms, exact.
+        entitled_with_ahead: Both together: the denominator of the ratio.
         demand_milli: GPUs of funded work running or eligible, as given.
         issuable_milli: The part of the demand that shares above 0 all along the path, and limits, let be issued.
         running_milli: GPUs of allocated runs now.
@@ -57,17 +60,13 @@ class Node:
     entitled: Fraction
     par_gpu_ms: int
     ahead: Fraction
+    entitled_with_ahead: Fraction
     demand_milli: int
     issuable_milli: int
     running_milli: int
     oldest_s: int | None
     limit_milli: int | None
     created_s: int | None
-
-    @property
-    def entitled_with_ahead(self) -> Fraction:
-        """Denominator of the ratio: entitlement over the window and over the protection cap ahead."""
-        return self.entitled + self.ahead
 
     @property
     def ratio(self) -> tuple[int, int]:
@@ -158,30 +157,34 @@ def build_tree(
     running_milli = running_milli or {}
     oldest_s = oldest_s or {}
     forest = _Forest(accounts, workers={*running_milli, *oldest_s})
-    portions = forest.portions()
     built: dict[str, Node] = {}
-    for path in sorted(forest.children, key=lambda p: (-_depth(p), p)):
-        children = tuple(built[child] for child in forest.children[path])
-        share_ppm, portion, funded = portions[path]
+    for place in _places(tuple((path, state.share) for path, state in sorted(forest.states.items()))):
+        path, portion, funded = place.path, place.portion, place.funded
         state = forest.states.get(path, _VIRTUAL_ROOT)
-        if children or path == ROOT:
-            built[path] = _inner(path, state, share_ppm, portion, funded=funded, children=children)
+        ahead = place.live * capacity.ahead_gpu_ms
+        if place.children or path == ROOT:
+            children = tuple(built[child] for child in place.children)
+            built[path] = _inner(place, state, ahead, children)
             continue
         explicit = state.entitled_gpu_ms
+        if explicit is None:
+            entitled = portion * capacity.window_gpu_ms + state.par_gpu_ms
+        else:
+            entitled = Fraction(explicit + state.par_gpu_ms)
         built[path] = Node(
             path=path,
             share=state.share,
-            share_ppm=share_ppm,
+            share_ppm=place.share_ppm,
             portion=portion,
             funded=funded,
             children=(),
             used_gpu_ms=state.used_gpu_ms + state.par_gpu_ms,
             held_gpu_ms=state.held_gpu_ms,
             unallocated_gpu_ms=state.unallocated_gpu_ms,
-            entitled=(portion * capacity.window_gpu_ms if explicit is None else explicit)
-            + Fraction(state.par_gpu_ms),
+            entitled=entitled,
             par_gpu_ms=state.par_gpu_ms,
-            ahead=portion * capacity.ahead_gpu_ms,
+            ahead=ahead,
+            entitled_with_ahead=entitled + ahead,
             demand_milli=state.demand_milli,
             issuable_milli=_within(state.limit_milli, state.demand_milli) if funded else 0,
             running_milli=sum(running_milli.get(owner, 0) for owner in _owners(path)),
@@ -225,6 +228,56 @@ _VIRTUAL_ROOT = AccountState(account="virtual-root", share=1)
 """What the node above the roots is told by: it has no siblings and no limit."""
 
 
+class _Place(NamedTuple):
+    """Where a node is in a tree of given shares.
+
+    Args:
+        path: The account.
+        children: Ordered by path.
+        share_ppm: The share as parts per million of the parent.
+        portion: Its part of the cluster.
+        live: The part that is its leaves' together; less than its own where siblings below have no share at all.
+        funded: Whether every share on the path is above 0.
+    """
+
+    path: str
+    children: tuple[str, ...]
+    share_ppm: int
+    portion: Fraction
+    live: Fraction
+    funded: bool
+
+
+@lru_cache(maxsize=16)
+def _places(shares: tuple[tuple[str, int], ...]) -> tuple[_Place, ...]:
+    """Return the places of accounts of given shares, the virtual root's too, each after those below it.
+
+    Trees stay as they are from one cycle to the next, so it is kept.
+
+    Args:
+        shares: Share by path, ordered by path, every node above a path among them.
+    """
+    share = dict(shares)
+    children: dict[str, list[str]] = {ROOT: [], **{path: [] for path in share}}
+    for path in share:
+        children[parent(path) or ROOT].append(path)
+    given: dict[str, tuple[int, Fraction, bool]] = {ROOT: (PPM, Fraction(1), True)}
+    for path in sorted(children, key=_depth):
+        below = [share[child] for child in children[path]]
+        whole = sum(below)
+        _, portion, funded = given[path]
+        for child, weight, ppm in zip(children[path], below, apportion(PPM, below), strict=True):
+            part = portion * Fraction(weight, whole) if whole else NOTHING
+            given[child] = (ppm, part, funded and weight > 0)
+    found: dict[str, _Place] = {}
+    for path in sorted(children, key=lambda path: (-_depth(path), path)):
+        ppm, portion, funded = given[path]
+        live = sum((found[child].live for child in children[path]), NOTHING)
+        is_leaf = not children[path] and path != ROOT
+        found[path] = _Place(path, tuple(children[path]), ppm, portion, portion if is_leaf else live, funded)
+    return tuple(found.values())
+
+
 class _Forest:
     """Paths and states, completed: every inner node present, ``~own`` children where they are needed."""
 
@@ -242,24 +295,6 @@ class _Forest:
                 self._move_to_own(path)
         for path in inner - self.states.keys():
             self.states[path] = AccountState(account=path, share=1)
-        self.children: dict[str, list[str]] = {ROOT: []}
-        for path in sorted(self.states):
-            self.children[path] = []
-        for path in sorted(self.states):
-            self.children[parent(path) or ROOT].append(path)
-
-    def portions(self) -> dict[str, tuple[int, Fraction, bool]]:
-        """Return share in ppm of the parent, part of the cluster, and funded or not, by path."""
-        found = {ROOT: (PPM, Fraction(1), True)}
-        for path in sorted(self.children, key=_depth):
-            siblings = self.children[path]
-            shares = [self.states[child].share for child in siblings]
-            whole = sum(shares)
-            _, portion, funded = found[path]
-            for child, share, ppm in zip(siblings, shares, apportion(PPM, shares), strict=True):
-                part = portion * Fraction(share, whole) if whole else NOTHING
-                found[child] = (ppm, part, funded and share > 0)
-        return found
 
     def _move_to_own(self, path: str) -> None:
         state, own = self.states[path], own_path(path)
@@ -296,32 +331,37 @@ def _age(node: Node) -> tuple[bool, int]:
     return node.created_s is None, node.created_s or 0
 
 
-def _inner(
-    path: str,
-    state: AccountState,
-    share_ppm: int,
-    portion: Fraction,
-    *,
-    funded: bool,
-    children: tuple[Node, ...],
-) -> Node:
+def _inner(place: _Place, state: AccountState, ahead: Fraction, children: tuple[Node, ...]) -> Node:
+    entitled = _sum([child.entitled for child in children])
     return Node(
-        path=path,
+        path=place.path,
         share=state.share,
-        share_ppm=share_ppm,
-        portion=portion,
-        funded=funded,
+        share_ppm=place.share_ppm,
+        portion=place.portion,
+        funded=place.funded,
         children=children,
-        used_gpu_ms=sum(child.used_gpu_ms for child in children),
-        held_gpu_ms=sum(child.held_gpu_ms for child in children),
-        unallocated_gpu_ms=sum(child.unallocated_gpu_ms for child in children),
-        entitled=sum((child.entitled for child in children), NOTHING),
-        par_gpu_ms=sum(child.par_gpu_ms for child in children),
-        ahead=sum((child.ahead for child in children), NOTHING),
-        demand_milli=sum(child.demand_milli for child in children),
-        issuable_milli=_within(state.limit_milli, sum(child.issuable_milli for child in children)),
-        running_milli=sum(child.running_milli for child in children),
+        used_gpu_ms=sum([child.used_gpu_ms for child in children]),
+        held_gpu_ms=sum([child.held_gpu_ms for child in children]),
+        unallocated_gpu_ms=sum([child.unallocated_gpu_ms for child in children]),
+        entitled=entitled,
+        par_gpu_ms=sum([child.par_gpu_ms for child in children]),
+        ahead=ahead,
+        entitled_with_ahead=entitled + ahead,
+        demand_milli=sum([child.demand_milli for child in children]),
+        issuable_milli=_within(state.limit_milli, sum([child.issuable_milli for child in children])),
+        running_milli=sum([child.running_milli for child in children]),
         oldest_s=min((child.oldest_s for child in children if child.oldest_s is not None), default=None),
         limit_milli=state.limit_milli,
         created_s=state.created_s,
     )
+
+
+def _sum(amounts: Iterable[Fraction]) -> Fraction:
+    """Return the sum; whole amounts, as most are, are summed as integers."""
+    whole, rest = 0, NOTHING
+    for amount in amounts:
+        if amount.denominator == 1:
+            whole += amount.numerator
+        else:
+            rest += amount
+    return rest + whole if rest else Fraction(whole)

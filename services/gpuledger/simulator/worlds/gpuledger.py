@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.policy.cycle import Action, Cycle, Decision, Shared, run_cycle
+from gpuledger.policy.ordered import ordered
 from gpuledger.simulator.books import Books
 from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, HostCondition, Left, Submitted
 from gpuledger.simulator.scenario import Scenario
@@ -44,6 +45,8 @@ class Gpuledger:
         self._gap_s = max(settings.get("gap_s", _SETTINGS["gap_s"]), 1)
         self._every_s = scenario.cycle_s
         self._config = scenario.policy
+        # Credits of one cycle are told to the next with what each account was issued.
+        self._run = ordered if scenario.policy.division == "deficit" else run_cycle
         self._books = Books(
             scenario.cluster, scenario.hosts, scenario.accounts, scenario.policy, scenario.start_s
         )
@@ -80,7 +83,7 @@ class Gpuledger:
         state = self._books.state(at_s, saved_s)
         if state is None:
             return None
-        cycle = run_cycle(state, self._config)
+        cycle = self._run(state, self._config)
         self._books.decided(cycle)
         return cycle
 
