@@ -30,6 +30,9 @@ from gpuledger.cli import (
     reconciling,
     reports,
     running,
+    simulating,
+    simulating_compare,
+    simulating_sweep,
     ticking,
     topics,
     users,
@@ -75,6 +78,9 @@ app.command("quote")(quote.quote)
 app.command("calendar")(agenda.calendar)
 app.add_typer(enforcing.app, name="enforce")
 app.command("fairshare")(fairshare.fairshare)
+simulating.app.command("sweep")(simulating_sweep.sweep)
+simulating.app.command("compare")(simulating_compare.compare)
+app.add_typer(simulating.app, name="simulate")
 app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)
 ledger.audit_app.command("export-heads")(heads.export_heads)

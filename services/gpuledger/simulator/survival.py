@@ -5,6 +5,7 @@ look best, as it starts only what is quick to start; counting it as over would b
 among those that wait for as long as it was seen to wait, and not afterwards.
 """
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -90,6 +91,31 @@ class Lengths:
             if not waiting:
                 break
         return [*found, *(None for _ in waiting)]
+
+    def interval(
+        self, permille: int, draw: random.Random, *, draws: int = 1000
+    ) -> tuple[int | None, int | None]:
+        """Return where nine in ten draws with replacement (bootstrap) see a quantile, from the lower to the upper end.
+
+        Args:
+            permille: Which quantile.
+            draw: What chance is drawn from.
+            draws: How many draws.
+
+        None at an end says that it is further than the estimate comes; both are None when there is nothing.
+        """
+        seen = [(length, True) for length in self.ended] + [(length, False) for length in self.unended]
+        if not seen:
+            return None, None
+        weights = [*self.ended.values(), *self.unended.values()]
+        found = []
+        for _ in range(draws):
+            drawn = Lengths()
+            for length, ended in draw.choices(seen, weights, k=self.count):
+                (drawn.ended if ended else drawn.unended)[length] += 1
+            found.append(drawn.quantile(permille))
+        found.sort(key=lambda length: (length is None, length or 0))
+        return found[draws // 20], found[draws - 1 - draws // 20]
 
 
 __all__ = ["Lengths", "Step"]

@@ -102,7 +102,7 @@ def simulated(world: str, seed: int, path: Path) -> Measures:
     return measure(told(), SCENARIO)
 
 
-@pytest.mark.parametrize(("world", "seed"), [("fifo", 1), ("gpuledger", 2)])
+@pytest.mark.parametrize(("world", "seed"), [("old", 1), ("gpuledger", 2)])
 def test_the_rolled_up_ledger_gives_the_same_report(
     engine: sa.Engine, database: Database, tmp_path: Path, world: str, seed: int
 ) -> None:

@@ -59,6 +59,7 @@ COMMANDS = (
     "calendar",
     "enforce",
     "fairshare",
+    "simulate",
     "rollup",
     "rebuild",
     "audit",
@@ -80,7 +81,14 @@ def test_help_lists_every_command_and_the_exit_statuses() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["usage", "--help"], ["import", "-h"], ["budget", "apply", "--help"]]
+    "arguments",
+    [
+        ["--help"],
+        ["usage", "--help"],
+        ["import", "-h"],
+        ["budget", "apply", "--help"],
+        ["simulate", "sweep", "-h"],
+    ],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     program = (

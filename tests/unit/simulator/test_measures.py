@@ -1,5 +1,8 @@
 """A day that is told by hand, and what is measured of it."""
 
+import tracemalloc
+from collections.abc import Iterator
+
 import pytest
 from tests.unit.simulator.stories import (
     DAY_S,
@@ -153,3 +156,25 @@ def test_what_happens_at_the_end_is_not_looked_at() -> None:
     endless = iter([submitted("j", DAY_S), submitted("k", 0)])
     assert measure(endless, scenario()).jobs == 0
     assert next(endless).at_s == START_S
+
+
+def test_memory_does_not_grow_with_the_number_of_jobs() -> None:
+    def facts(jobs: int) -> Iterator[Fact]:
+        """One job after the other; waits repeat each minute."""
+        every_s = DAY_S // jobs
+        for n in range(jobs):
+            at_s = n * every_s
+            yield submitted(f"j{n}", at_s)
+            yield started(f"j{n}", at_s + n % 4, {"h1": 1})
+            yield left(f"j{n}", at_s + every_s - 1)
+
+    def peak(jobs: int) -> int:
+        tracemalloc.start()
+        try:
+            measure(facts(jobs), scenario())
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(100)  # what is imported and remembered once
+    assert peak(8_000) < 1.2 * peak(500)

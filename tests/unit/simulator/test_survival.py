@@ -1,5 +1,6 @@
 """The estimate of Kaplan and Meier, against values that were computed by hand and published."""
 
+import random
 from collections import Counter
 from fractions import Fraction
 
@@ -64,6 +65,26 @@ def test_several_seeds_are_pooled() -> None:
     assert pooled.count == 42
     assert pooled.ended[22] == 2
     assert TREATED.count == 21
+
+
+def test_the_interval_of_a_quantile_holds_it_and_narrows_with_more_seeds() -> None:
+    one = Lengths(Counter(range(1, 101)))
+    many = Lengths(Counter(dict.fromkeys(range(1, 101), 25)))
+    widths = []
+    for lengths in (one, many):
+        low, high = lengths.interval(900, random.Random("1/bootstrap"), draws=200)
+        assert low is not None
+        assert high is not None
+        assert low <= 90 <= high
+        widths.append(high - low)
+    assert widths[1] < widths[0] / 2  # a fifth, give or take
+    assert one.interval(900, random.Random("x"), draws=50) == one.interval(900, random.Random("x"), draws=50)
+
+
+def test_the_interval_of_what_may_not_be_reached_is_open() -> None:
+    half = Lengths(Counter({10: 50}), Counter({1000: 50}))
+    assert half.interval(500, random.Random("1"), draws=100) == (10, None)
+    assert Lengths().interval(500, random.Random("1")) == (None, None)
 
 
 LENGTHS = st.builds(
