@@ -49,9 +49,9 @@ def lift(name: str, version: int, data: bytes | str) -> bytes | str:
 
 def stamp(name: str, body: bytes) -> bytes:
     """Return data of today's version as it is journalled."""
-    version = version_of(name)
-    if version == 1:
+    if name not in STEPS:
         return body
+    version = version_of(name)
     return msgspec.json.encode({VERSION_KEY: version, **msgspec.json.decode(body, type=dict[str, Any])})
 
 

@@ -106,8 +106,11 @@ _Keep = Callable[[Any], Any]
 
 def apart(fact: T) -> tuple[T, dict[str, Any]]:
     """Return a fact without words that no program gives, and what stood there, by field."""
+    keepers = _keepers(type(fact))
+    if not keepers:  # as most, and every event is asked
+        return fact, {}
     changed, said = {}, {}
-    for name, keep in _keepers(type(fact)).items():
+    for name, keep in keepers.items():
         value = getattr(fact, name)
         if value is not None and (kept := keep(value)) != value:
             changed[name], said[name] = kept, value

@@ -120,17 +120,21 @@ class Batch:
         refs = [store_texts(self.writer, event) for event, _, _ in events]
         # The database writes rows while later ones are sealed, except where sealing asks it something.
         rows = self._sealed(events, refs, last, first_at)
-        asks = any(type(fact) in _ASKING for _, fact, _ in events)
+        kinds = {type(fact) for _, fact, _ in events}
+        asks = not kinds.isdisjoint(_ASKING)
         store.write_rows(self.writer, self.book, list(rows) if asks else rows, self.postings)
         store.add_to_balances(self.writer, self.book, (postings for _, postings in self.postings))
         self._write_histories(
             [(s.last_seq, s.known_before, name) for name, s in self.workloads.items() if s.last_seq]
         )
-        handles.write(self.writer, handles.rows((self.book, event.source, fact) for event, fact, _ in events))
+        if not kinds.isdisjoint(handles.TELL):
+            told = ((self.book, e.source, fact) for e, fact, _ in events if type(fact) in handles.TELL)
+            handles.write(self.writer, handles.rows(told))
         projections.write_hosts(self.writer, self.book, self.others)
         orders.write_orders(self.writer, self.book, self.others, self.calendar)
-        beats = [(e.source, instant(e.at_s)) for e, fact, _ in events if isinstance(fact, Heartbeat)]
-        watermarks.advance(self.writer, self.book, beats)
+        if Heartbeat in kinds:
+            beats = [(e.source, instant(e.at_s)) for e, fact, _ in events if isinstance(fact, Heartbeat)]
+            watermarks.advance(self.writer, self.book, beats)
         store.write_head(self.writer, self.head)
         return self.head
 
@@ -180,9 +184,11 @@ class Batch:
         last: Mapping[str, int],
         recorded_at: dt.datetime,
     ) -> Iterator[tuple[JournalRow, bytes]]:
-        """Yield the rows of the events with their seals, and move the head on; collect what they post."""
+        """Yield the rows of the events with their seals, then move the head on; collect what they post."""
+        _, seq, sealed, *_ = self.head
         for number, (event, fact, digest) in enumerate(events):
-            seq = self.head.last_seq + 1
+            seq += 1
+            name = getattr(fact, "workload", None)
             row = JournalRow(
                 self.book,
                 seq,
@@ -192,21 +198,21 @@ class Batch:
                 event.source,
                 event.id,
                 digest,
-                getattr(fact, "workload", None),
+                name,
                 getattr(fact, "run", None),
                 journal_json(fact).decode(),
                 refs[number],
             )
             # The last row that a batch tells of a workload carries what follows: a start whose end is known too
             # is never charged up to the tick and taken back.
-            is_last = number == last.get(row.workload or "", number)
+            is_last = name is None or last.get(name, number) == number
             postings = self._postings(seq, event, fact, digest, is_last=is_last)
-            sealed = row_hash(self.head.head, row, postings)
+            sealed = row_hash(sealed, row, postings)
             if postings:
                 self.postings.append((row, postings))
-            self.head = BookHead(self.book, seq, sealed, recorded_at, self.head.ticked_s)
-            recorded_at += _TICK
             yield row, sealed
+            recorded_at += _TICK
+        self.head = BookHead(self.book, seq, sealed, recorded_at - _TICK, self.head.ticked_s)
 
     def _postings(
         self, seq: int, event: Event, fact: Fact, digest: bytes, *, is_last: bool

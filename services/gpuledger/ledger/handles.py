@@ -13,6 +13,9 @@ from gpuledger.events.workload import Located, Started
 from gpuledger.kernel import handles
 from gpuledger.ledger.copying import driver
 
+TELL = frozenset({Started, Located})
+"""Facts that handles follow from."""
+
 Row = tuple[str, str, str, str]
 """Book, handle, workload, run."""
 

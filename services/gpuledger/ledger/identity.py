@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -40,10 +41,17 @@ class UserKey(NamedTuple):
 
 def person_of(data: Fact) -> str | None:
     """Return the name of the person a fact speaks of: whose work it is, or who ordered it; None for nobody."""
-    if is_order(data):
-        return None if data.by in (NOBODY, *_PARTS) else data.by
-    user: str | None = getattr(data, "user", None)
-    return None if user == NOBODY else user
+    field = _field_of_person(type(data))
+    if field is None:
+        return None
+    name: str | None = getattr(data, field)
+    return None if name == NOBODY or (field == "by" and name in _PARTS) else name
+
+
+@cache
+def _field_of_person(kind: type[Fact]) -> str | None:
+    """Return the field of a class of facts that names somebody: most classes have none, and every event is asked."""
+    return next((field for field in ("by", "user") if field in kind.__struct_fields__), None)
 
 
 def user_keys(writer: Writer, events: Collection[Event]) -> dict[str, UserKey]:
@@ -76,11 +84,11 @@ def _known_keys(cursor: "Cursor[Any]", names: Sequence[str]) -> dict[str, UserKe
 
 def people_of(events: Collection[Event]) -> set[str]:
     """Return whom events speak of: their persons, and those whom rules name."""
-    people = {person_of(event.data) for event in events}
+    people = {name for event in events if (name := person_of(event.data)) is not None}
     for event in events:
         if type(event.data) is PolicyChanged:
             people.update(name for rule in event.data.rules or () for name in rule.user if name != NOBODY)
-    return {name for name in people if name is not None}
+    return people
 
 
 def tokens_of(connection: Reader | Writer, names: Iterable[str]) -> dict[str, str]:

@@ -8,11 +8,13 @@ import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from psycopg import Cursor
+
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import host
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.clock import instant, seconds
-from gpuledger.ledger.copying import copy_rows, driver
+from gpuledger.ledger.copying import Texts, copy_rows, driver
 from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.inventory import HostFact, HostInterval, intervals
 from gpuledger.ledger.segments import History, Segment, Wait
@@ -141,14 +143,25 @@ def _supersede(
     return kept
 
 
+def _in_force(
+    writer: Writer, book: str, table: str, columns: Sequence[str], workloads: Sequence[str]
+) -> "Cursor[tuple[Any, ...]]":
+    """Return id and columns of what is in force of workloads, looked up one by one.
+
+    The planner is left no choice: before it has statistics it would rather read all that is in force in the book.
+    """
+    return driver(writer).execute(
+        f"SELECT own.id, {', '.join('own.' + column for column in columns)}"
+        " FROM unnest(%s::text[]) AS named (workload) CROSS JOIN LATERAL"
+        f" (SELECT * FROM ledger.{table} AS t WHERE t.book = %s AND t.workload = named.workload OFFSET 0) AS own"
+        " WHERE own.until_seq IS NULL",
+        (Texts(workloads), book),
+    )
+
+
 def _segments_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Segment]]:
     """Yield (id, segment) of what is in force."""
-    rows = driver(writer).execute(
-        f"SELECT id, {', '.join(SEGMENT_COLUMNS)} FROM ledger.segments"
-        " WHERE book = %s AND workload = ANY(%s) AND until_seq IS NULL",
-        (book, list(workloads)),
-    )
-    for row_id, *columns in rows:
+    for row_id, *columns in _in_force(writer, book, "segments", SEGMENT_COLUMNS, workloads):
         yield row_id, segment_of(columns)
 
 
@@ -173,11 +186,7 @@ def segment_of(columns: Sequence[Any]) -> Segment:
 
 def _waits_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Wait]]:
     """Yield (id, wait) of what is in force."""
-    rows = driver(writer).execute(
-        f"SELECT id, {', '.join(WAIT_COLUMNS)} FROM ledger.waits"
-        " WHERE book = %s AND workload = ANY(%s) AND until_seq IS NULL",
-        (book, list(workloads)),
-    )
+    rows = _in_force(writer, book, "waits", WAIT_COLUMNS, workloads)
     for row_id, name, from_at, to_at, account, gpus_milli, model, minimum, priority, submitted_at in rows:
         span = seconds(from_at), _second(to_at)
         yield row_id, Wait(name, *span, account, gpus_milli, model, minimum, priority, seconds(submitted_at))
@@ -185,12 +194,7 @@ def _waits_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[t
 
 def _holds_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Hold]]:
     """Yield (id, hold) of what is in force."""
-    rows = driver(writer).execute(
-        f"SELECT id, {', '.join(HOLD_COLUMNS)} FROM ledger.holds"
-        " WHERE book = %s AND workload = ANY(%s) AND until_seq IS NULL",
-        (book, list(workloads)),
-    )
-    for row_id, *columns in rows:
+    for row_id, *columns in _in_force(writer, book, "holds", HOLD_COLUMNS, workloads):
         yield row_id, hold_of(columns)
 
 

@@ -109,14 +109,6 @@ class _Claims(msgspec.Struct, frozen=True):
     checkpoints: list[Known] = []
     credits: list[Known] = []
 
-    def add(self, fact: Known) -> bool:
-        """Take in a fact; return whether it says anything about the run."""
-        kind = _KIND_OF.get(type(fact.data))
-        if kind is None:
-            return False
-        getattr(self, kind).append(fact)
-        return True
-
 
 _KIND_OF: Mapping[type, str] = {
     events.Started: "started",
@@ -166,23 +158,22 @@ class Unfolding:
     def add(self, fact: Known) -> None:
         """Take in a fact; one that speaks of nothing that is held or waited for changes nothing."""
         data = fact.data
-        if isinstance(data, events.Submitted):
+        kind = _KIND_OF.get(type(data))
+        run: str | None = getattr(data, "run", None) if kind is not None else None
+        if kind is not None and run is not None:
+            claims = self._claims.get(run)
+            if claims is None:
+                claims = self._claims[run] = _Claims()
+            getattr(claims, kind).append(fact)
+            self._stale.add(run)
+        elif isinstance(data, events.Submitted):
             self._submitted.append(fact)
             self.remap(self._rules)
-            return
-        run = getattr(data, "run", None)
-        if run is None:
-            if isinstance(data, events.Ended):
-                self._over.append(fact)
-            elif isinstance(data, DecisionMade):
-                self._decisions.setdefault(data.attempt, []).append(fact)
-                self._stale.update(self._claims)
-            return
-        claims = self._claims.get(run)
-        if claims is None:
-            claims = self._claims[run] = _Claims()
-        if claims.add(fact):
-            self._stale.add(run)
+        elif isinstance(data, events.Ended):
+            self._over.append(fact)
+        elif isinstance(data, DecisionMade):
+            self._decisions.setdefault(data.attempt, []).append(fact)
+            self._stale.update(self._claims)
 
     def remap(self, rules: Rules) -> None:
         """Read all that was said, and will be, by other rules."""
@@ -200,7 +191,9 @@ class Unfolding:
         runs = list(self._runs.values())
         if len(runs) > 1:  # of runs that start together the one named last is the newest
             runs.sort(key=lambda run: (run.started.at_s, run.name))
-        segments = [segment for run in runs for segment in run.segments]
+            segments: Sequence[Segment] = [segment for run in runs for segment in run.segments]
+        else:
+            segments = runs[0].segments if runs else ()
         again = _again(self._submitted)
         over = winner(self._over)
         if over is not None and any(at_s >= over.at_s for at_s, _ in again):
@@ -220,10 +213,13 @@ class Unfolding:
         start = started.data
         assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; the claims sorted it there
         decision = admitted(self._decisions.get(start.attempt, ()), started.at_s) if self._decisions else None
-        stop, changes = winner(claims.stops), _in_order(claims.changes)
+        stop = winner(claims.stops)
         end_s = _end_s(started, stop, self._asked)
         whole = _whole(started, stop, end_s, self._asked, decision, self._meaning(start, started.at_s))
-        return _Run(name, start.attempt, started, stop, end_s, _cut(whole, changes), claims)
+        segments = (
+            _cut(whole, _in_order(claims.changes)) if claims.changes else [whole] if _holds(whole) else ()
+        )
+        return _Run(name, start.attempt, started, stop, end_s, segments, claims)
 
     def _meaning(self, start: events.Started, at_s: int) -> Meaning:
         """Return what a run means: a start that names an account of its own is mapped with that."""
@@ -251,8 +247,6 @@ def _credits(run: _Run) -> list[Credit]:
 
 
 def _in_order(changes: Sequence[Known]) -> Sequence[Known]:
-    if not changes:
-        return ()
     by_instant: dict[tuple[int, type], list[Known]] = {}
     for fact in changes:
         by_instant.setdefault((fact.at_s, type(fact.data)), []).append(fact)

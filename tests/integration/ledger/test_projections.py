@@ -12,7 +12,9 @@ from tests.integration.ledger.books import (
     told,
 )
 
+from gpuledger.database.engine import writing
 from gpuledger.events import budget, host
+from gpuledger.ledger.append import append
 
 SEGMENTS = (
     "SELECT extract(epoch FROM from_at)::bigint, extract(epoch FROM to_at)::bigint, since_seq, until_seq"
@@ -37,6 +39,27 @@ def test_what_did_not_change_keeps_its_version(ledger: Ledger) -> None:
     ledger.append(*run_of(0, HOUR))
     ledger.append(told(2 * HOUR, started(run="r2")))
     assert ledger.rows(SEGMENTS, workload="w1") == [(0, HOUR, 3, None), (2 * HOUR, None, 4, None)]
+
+
+def test_a_batch_reads_what_is_in_force_of_its_own_workloads_whatever_else_the_book_holds(
+    ledger: Ledger,
+) -> None:
+    """Before the planner has statistics it would read every segment in force, as many as the book has runs."""
+    names = [f"w{number}" for number in range(2000)]
+    for some in (names[:1000], names[1000:]):
+        ledger.append(
+            *(event for name in some for event in (told(0, submitted(name)), told(5, started(name))))
+        )
+    for first in range(0, 20, 5):
+        with writing(ledger.engine) as writer:
+            ends = [told(9, ended(name)) for name in names[first : first + 5]]
+            append(writer, CLUSTER, ends, clock=ledger.clock, calendar=ledger.calendar)
+            read = writer.exec_driver_sql(
+                "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_xact_user_tables"
+                " WHERE schemaname = 'ledger' AND relname IN ('segments', 'waits')"
+            ).scalar_one()
+            # Its segment and its wait, and the segment once more where it is superseded; of all batches so far.
+            assert 0 < read <= 4 * (first + 5)
 
 
 def test_a_run_that_turns_out_to_hold_nothing_is_superseded_by_nothing(ledger: Ledger) -> None:
