@@ -5,7 +5,8 @@ an estimated end with a reason of its own, as a run is whose end was lost: what 
 its true end, when it comes, beats the estimate - if the ledger can hold what it says.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 
 from gpuledger.database.engine import Writer
 from gpuledger.events.envelope import Event, make
@@ -33,39 +34,94 @@ def overflowing(postings: Sequence[Posting], standing: Mapping[store.Movement, i
         postings: What is to be posted, each of a workload.
         standing: What the balances are that they are added to, each within bounds; those that are absent are 0.
     """
+    sums = _Sums(postings, standing)
     too_large = {p.workload for p in postings if p.workload is not None and p.amount > HELD_MAX}
-    shares: dict[store.Movement, dict[str, int]] = {}
-    for posting in postings:
-        for movement, amount in store.movements([posting]):
-            own = shares.setdefault(movement, {})
-            own[posting.workload or ""] = own.get(posting.workload or "", 0) + amount
-    aside = set(too_large)
-    while (overfull := _overfull(shares, standing, aside)) is not None:
-        movement, total = overfull
-        parts = {name: amount for name, amount in shares[movement].items() if name not in aside}
-        aside.add(min(parts, key=lambda name: (parts[name] if total < 0 else -parts[name], name)))
-    while True:
-        may_stay = (
-            name for name in sorted(aside - too_large) if _overfull(shares, standing, aside - {name}) is None
+    for name in too_large:
+        sums.leave(name)
+    _reduce(sums)
+    _readmit(sums, sums.aside - too_large)
+    return sums.aside
+
+
+class _Sums:
+    """Sums, what each workload adds to them, and who is left aside."""
+
+    def __init__(self, postings: Iterable[Posting], standing: Mapping[store.Movement, int]) -> None:
+        self.aside: set[str] = set()
+        self.shares: dict[store.Movement, dict[str, int]] = {}
+        self._of: dict[str, dict[store.Movement, int]] = {}
+        for posting in postings:
+            name = posting.workload or ""
+            for movement, amount in store.movements([posting]):
+                own = self._of.setdefault(name, {})
+                own[movement] = self.shares.setdefault(movement, {})[name] = own.get(movement, 0) + amount
+        self.totals = {
+            movement: standing.get(movement, 0) + sum(parts.values())
+            for movement, parts in self.shares.items()
+        }
+
+    def of(self, name: str) -> Mapping[store.Movement, int]:
+        """Return what a workload adds to each sum."""
+        return self._of.get(name, {})
+
+    def leave(self, name: str) -> None:
+        self.aside.add(name)
+        for movement, amount in self.of(name).items():
+            self.totals[movement] -= amount
+
+    def stay(self, name: str) -> None:
+        self.aside.remove(name)
+        for movement, amount in self.of(name).items():
+            self.totals[movement] += amount
+
+    def is_overfull(self, movement: store.Movement, more: int = 0) -> bool:
+        """Tell whether no column holds a sum, or would with so much more."""
+        return abs(self.totals[movement] + more) > HELD_MAX
+
+
+def _reduce(sums: _Sums) -> None:
+    """Leave workloads aside until every sum fits: of the first that does not, the one that leads out the most."""
+    overfull = sorted(filter(sums.is_overfull, sums.shares))
+    leading: dict[tuple[store.Movement, bool], Iterator[str]] = {}
+    while overfull:
+        movement = overfull[0]
+        if not sums.is_overfull(movement):
+            heappop(overfull)
+            continue
+        sign = -1 if sums.totals[movement] > 0 else 1
+        parts = sums.shares[movement]
+        order = leading.get((movement, sign > 0))
+        if order is None:
+            order = iter(sorted(parts, key=lambda name: (sign * parts[name], name)))
+            leading[movement, sign > 0] = order
+        # Whoever is aside stays so here: nobody is looked at twice.
+        name = next(name for name in order if name not in sums.aside)
+        sums.leave(name)
+        for moved in sums.of(name):
+            if moved != movement and sums.is_overfull(moved):
+                heappush(overfull, moved)
+
+
+def _readmit(sums: _Sums, names: Iterable[str]) -> None:
+    """Let stay whoever fits in after all, the first by name first, until nobody does.
+
+    One that does not fit is asked again when the sum that it does not fit into has come back from that bound.
+    """
+    waiting = sorted(names)
+    blocked: dict[tuple[store.Movement, bool], list[str]] = {}
+    while waiting:
+        name = heappop(waiting)
+        own = sums.of(name)
+        bound = next(
+            (movement for movement, amount in own.items() if sums.is_overfull(movement, amount)), None
         )
-        stays = next(may_stay, None)
-        if stays is None:
-            return aside
-        aside.remove(stays)
-
-
-def _overfull(
-    shares: Mapping[store.Movement, Mapping[str, int]],
-    standing: Mapping[store.Movement, int],
-    aside: Collection[str],
-) -> tuple[store.Movement, int] | None:
-    """Return the first sum that no column holds, without those that are left aside, and what it is."""
-    for movement in sorted(shares):
-        parts = shares[movement].items()
-        total = standing.get(movement, 0) + sum(amount for name, amount in parts if name not in aside)
-        if abs(total) > HELD_MAX:
-            return movement, total
-    return None
+        if bound is not None:
+            blocked.setdefault((bound, own[bound] > 0), []).append(name)
+            continue
+        sums.stay(name)
+        for movement, amount in own.items():
+            for again in blocked.pop((movement, amount < 0), ()):
+                heappush(waiting, again)
 
 
 def ends(writer: Writer, book: str, span: Span, booking: Booking, card: Rates) -> list[Event]:

@@ -3,9 +3,11 @@
 import datetime as dt
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuledger.ledger import overflowing as overflowing_module
 from gpuledger.ledger.charges import CHARGE, WEIGHTED, Posting, Pot
 from gpuledger.ledger.overflowing import HELD_MAX, overflowing
 from gpuledger.ledger.store import Movement
@@ -92,3 +94,29 @@ def test_what_is_left_fits_and_each_that_is_left_aside_had_to_be(
     assert aside in [some for some in every if fits(some) and not any(fits(some - {name}) for name in some)]
     if fits(set()):
         assert aside == set()
+
+
+def test_however_many_are_left_aside_each_sum_is_looked_at_a_few_times_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Accounts that are full, and a thousand runs too many: to add everything up for each of them took minutes."""
+    accounts = [f"org/{number:03}" for number in range(100)]
+    standing = {key: amount for account in accounts for key, amount in spent(account, HELD_MAX).items()}
+    told = [charge(f"w{n}", 1 + n % 7, accounts[n % 100]) for n in range(1000)]
+    told += [back(f"b{n}", 3, account) for n, account in enumerate(accounts)]
+    looks = []
+    is_overfull = overflowing_module._Sums.is_overfull
+    monkeypatch.setattr(
+        overflowing_module._Sums, "is_overfull", lambda *of: looks.append(of) or is_overfull(*of)
+    )
+    aside = overflowing(told, standing)
+    assert len(looks) < 10 * len(told)
+    assert all(
+        sum(_moved(p) for p in told if p.workload not in aside and p.debit.account == a) <= 0
+        for a in accounts
+    )
+    assert len(aside) > 500
+
+
+def _moved(posting: Posting) -> int:
+    return posting.amount if posting.credit.pot == "spent" else -posting.amount
