@@ -19,6 +19,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
 from gpuledger.ledger import (
     charges,
+    days,
     handles,
     orders,
     overtaken,
@@ -123,7 +124,9 @@ class Batch:
         kinds = {type(fact) for _, fact, _ in events}
         asks = not kinds.isdisjoint(_ASKING)
         store.write_rows(self.writer, self.book, list(rows) if asks else rows, self.postings)
-        store.add_to_balances(self.writer, self.book, (postings for _, postings in self.postings))
+        moved = charges.together(posting for _, of in self.postings for posting in of)
+        store.add_to_balances(self.writer, self.book, moved)
+        days.add(self.writer, self.book, moved)
         self._write_histories(
             [(s.last_seq, s.known_before, name) for name, s in self.workloads.items() if s.last_seq]
         )
@@ -141,8 +144,7 @@ class Batch:
     def overtaken(self) -> list[Posting]:
         """Return what is posted back of adjustments that the batch has overtaken, once it is written."""
         posted = (posting for _, of in self.postings for posting in of)
-        is_tick = self.head.ticked_s != self.ticked_before_s
-        return overtaken.due(self.writer, self.book, self.booking, posted, is_tick=is_tick)
+        return overtaken.due(self.writer, self.book, self.booking, posted)
 
     def settlement(self, back: Sequence[Posting] = ()) -> list[Posting]:
         """Return the expiry and rollover that follow anew from the batch and what was posted back, all written."""

@@ -34,6 +34,10 @@ TRANSFER = "transfer"
 MINIMUM = "minimum"
 """What a rollover's minimum gives beyond what was left: posted as a grant to a period, by the one before."""
 
+SETTLED = "ledger.settled"
+"""The reason of what a settlement posts anew; of what a rollover's minimum grants always, which tells it from other
+grants; and of what is posted back of adjustments."""
+
 ADJUSTMENT = "adjustment"
 """The reason of postings that somebody ordered to correct others."""
 
@@ -102,6 +106,19 @@ class Posting(NamedTuple):
     day: dt.date
     reverses_seq: int | None = None
     reason: str | None = None
+
+
+Moved = Mapping[tuple[str, str, Pot, Pot, dt.date, str | None], int]
+"""(code, commodity, debit, credit, day, reason) -> how much was moved so."""
+
+
+def together(postings: Iterable[Posting]) -> Moved:
+    """Return what postings move that differ in amount and run alone: few, however many the postings are."""
+    moved: dict[tuple[str, str, Pot, Pot, dt.date, str | None], int] = {}
+    for code, commodity, amount, debit, credit, _, _, day, _, reason in postings:
+        key = (code, commodity, debit, credit, day, reason)
+        moved[key] = moved.get(key, 0) + amount
+    return moved
 
 
 class Posted(NamedTuple):

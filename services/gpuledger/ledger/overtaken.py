@@ -14,19 +14,24 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.accounts import owner_of
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
-from gpuledger.ledger import orders
-from gpuledger.ledger.charges import CHARGE, CREDIT, UNALLOCATED, WEIGHTED, Booking, Posting, corrections
+from gpuledger.ledger import days, orders
+from gpuledger.ledger.charges import (
+    CHARGE,
+    CREDIT,
+    SETTLED,
+    UNALLOCATED,
+    WEIGHTED,
+    Booking,
+    Posting,
+    corrections,
+    together,
+)
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.settled import REASON, Touched
-from gpuledger.ledger.store import LEGS
+from gpuledger.ledger.days import Sums
+from gpuledger.ledger.settled import Touched
 
 CODES = (CHARGE, CREDIT, UNALLOCATED)
 """What adjustments correct and facts move."""
-
-_STANDS_IN = {CHARGE: "spent", CREDIT: "credited", UNALLOCATED: "unallocated"}
-"""Code -> the pot whose sum under it is what stands."""
-
-_NOTHING: Mapping[Touched, Mapping[str, int]] = {}
 
 
 class Back(NamedTuple):
@@ -36,9 +41,17 @@ class Back(NamedTuple):
     day: dt.date
 
 
-def due(
-    writer: Writer, book: str, booking: Booking, postings: Iterable[Posting], *, is_tick: bool
-) -> list[Posting]:
+_NOTHING: Mapping[Touched, Mapping[str, int]] = {}
+
+
+class Adjusted(NamedTuple):
+    """What is known of the adjustments of an account and period: the day of the newest, and the row of the first."""
+
+    day: dt.date
+    since_seq: int
+
+
+def due(writer: Writer, book: str, booking: Booking, postings: Iterable[Posting]) -> list[Posting]:
     """Return what is to be posted back, or taken back of that, after a batch that posted this.
 
     Args:
@@ -46,23 +59,24 @@ def due(
         book: The book, locked.
         booking: Which periods are shut now.
         postings: What the batch posted.
-        is_tick: Whether the book's clock moved: then all that stands is looked at, whatever the batch did to it.
     """
     adjusted = _adjusted(writer, book, booking.calendar)
     if not adjusted:
         return []
-    changes = _changes(postings, booking.calendar)
-    moved = {of: day for of, day in adjusted.items() if of in changes}
-    # What nothing was posted back of stands by itself, and goes on to when more is used: most batches read nothing.
-    may_overtake = is_tick or not all(_only_adds(changes[of]) for of in moved)
-    if not moved or not (may_overtake or _is_any_back(writer, book, {of.account for of in moved}, None)):
+    calendar = booking.calendar
+    changed = {Touched(account, calendar.period_of(day)) for account, day in days.sums(together(postings))}
+    moved = {of: known for of, known in adjusted.items() if of in changed}
+    if not moved:
         return []
-    return _postings(writer, book, booking, moved, anew=False)
+    return _postings(
+        booking, moved, _stood(writer, book, calendar, moved), _back(writer, book, calendar, moved)
+    )
 
 
 def wanted(reader: Reader, book: str, booking: Booking) -> list[Posting]:
     """Return all that must have been posted back, worked out anew."""
-    return _postings(reader, book, booking, _adjusted(reader, book, booking.calendar), anew=True)
+    adjusted = _adjusted(reader, book, booking.calendar)
+    return _postings(booking, adjusted, _stood(reader, book, booking.calendar, adjusted, anew=True), {})
 
 
 def ahead(
@@ -85,11 +99,14 @@ def ahead(
     """
     if not further:
         return []
-    adjusted = _adjusted(reader, book, booking.calendar, as_of_seq)
-    moved = {of: day for of, day in adjusted.items() if of in further}
-    if not moved or not _is_any_back(reader, book, {of.account for of in moved}, as_of_seq):
+    calendar = booking.calendar
+    adjusted = _adjusted(reader, book, calendar, as_of_seq)
+    moved = {of: known for of, known in adjusted.items() if of in further}
+    have = _back(reader, book, calendar, moved, as_of_seq)
+    if not have:
         return []
-    return _postings(reader, book, booking, moved, anew=False, further=further, as_of_seq=as_of_seq)
+    stood = _stood(reader, book, calendar, moved, as_of_seq)
+    return _postings(booking, moved, stood, have, further)
 
 
 def posted_back(standing: Mapping[str, int]) -> dict[str, int]:
@@ -103,113 +120,114 @@ def posted_back(standing: Mapping[str, int]) -> dict[str, int]:
     return {code: amount for code, amount in back.items() if amount}
 
 
-def _changes(postings: Iterable[Posting], calendar: Calendar) -> dict[Touched, dict[str, int]]:
-    """Return account and period -> code -> what postings add to what stands under it."""
-    found: dict[Touched, dict[str, int]] = {}
-    for posting in postings:
-        if posting.commodity != WEIGHTED or posting.code not in CODES:
-            continue
-        for leg, amount in ((posting.debit, -posting.amount), (posting.credit, posting.amount)):
-            own = found.setdefault(Touched(leg.account, calendar.period_of(posting.day)), {})
-            if _STANDS_IN[posting.code] == leg.pot:
-                own[posting.code] = own.get(posting.code, 0) + amount
-    return found
-
-
-def _only_adds(change: Mapping[str, int]) -> bool:
-    return not change.get(CREDIT, 0) and all(amount >= 0 for amount in change.values())
-
-
 def _postings(
-    connection: Reader | Writer,
-    book: str,
     booking: Booking,
-    days: Mapping[Touched, dt.date],
-    *,
-    anew: bool,
+    adjusted: Mapping[Touched, Adjusted],
+    stood: Mapping[Touched, Sums],
+    have: Mapping[Touched, Mapping[Back, int]],
     further: Mapping[Touched, Mapping[str, int]] = _NOTHING,
-    as_of_seq: int | None = None,
 ) -> list[Posting]:
-    if not days:
-        return []
-    standing, have = _standing(connection, book, booking.calendar, days, as_of_seq)
+    """Return the difference between what must be posted back and what is."""
     found = []
-    for of, day in sorted(days.items()):
-        stood, more = standing.get(of, {}), further.get(of, {})
-        stood = {code: stood.get(code, 0) + more.get(code, 0) for code in CODES}
-        want = {Back(code, day): amount for code, amount in posted_back(stood).items()}
-        stands = {} if anew else have.get(of, {})
+    for of, (day, _) in sorted(adjusted.items()):
+        more = further.get(of, {})
+        sums = {code: amount + more.get(code, 0) for code, amount in zip(CODES, stood[of][1:], strict=True)}
+        want = {Back(code, day): amount for code, amount in posted_back(sums).items()}
+        stands = have.get(of, {})
         for back in sorted(want.keys() | stands.keys()):
             if amount := want.get(back, 0) - stands.get(back, 0):
-                found += corrections(back.code, of.account, amount, back.day, booking, None, REASON)
+                found += corrections(back.code, of.account, amount, back.day, booking, None, SETTLED)
     return found
 
 
-def _is_any_back(
-    reader: Reader | Writer, book: str, accounts: Collection[str], as_of_seq: int | None
-) -> bool:
-    """Tell whether anything was ever posted back of the accounts' adjustments: rows of settlements are few."""
-    row = driver(reader).execute(
-        "SELECT EXISTS (SELECT FROM ledger.journal AS j JOIN ledger.postings AS p USING (book, seq, recorded_at)"
-        " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'ledger.settled' AND p.code = ANY(%(codes)s)"
-        " AND (p.debit_account = ANY(%(accounts)s) OR p.credit_account = ANY(%(accounts)s))"
-        " AND (%(seq)s::bigint IS NULL OR j.seq <= %(seq)s))",
-        {"book": book, "codes": list(CODES), "accounts": sorted(accounts), "seq": as_of_seq},
-    ).fetchone()  # fmt: skip
-    return bool(row and row[0])
+def _stood(
+    connection: Reader | Writer,
+    book: str,
+    calendar: Calendar,
+    asked: Collection[Touched],
+    as_of_seq: int | None = None,
+    *,
+    anew: bool = False,
+) -> dict[Touched, Sums]:
+    """Return what stands of accounts in periods, without what was posted back."""
+    found = dict.fromkeys(asked, Sums())
+    if not asked:
+        return found
+    accounts, span = {of.account for of in asked}, _days_of(asked, calendar)
+    if anew or as_of_seq is not None:
+        by_day = days.read_anew(connection, book, accounts, *span, as_of_seq=as_of_seq)
+    else:
+        by_day = days.read(connection, book, accounts, *span)
+    for (account, day), sums in by_day.items():
+        of = Touched(account, calendar.period_of(day))
+        if of in found:
+            found[of] = found[of].plus(sums)
+    return found
+
+
+def _back(
+    connection: Reader | Writer,
+    book: str,
+    calendar: Calendar,
+    asked: Mapping[Touched, Adjusted],
+    as_of_seq: int | None = None,
+) -> dict[Touched, dict[Back, int]]:
+    """Return what stands posted back, up to a row: by rows of settlements, which are few, since the adjustment."""
+    if not asked:
+        return {}
+    first_on, last_on = _days_of(asked, calendar)
+    rows = driver(connection).execute(
+        """
+        SELECT leg.account, p.code, p.effective_on, sum(leg.amount)::bigint
+        FROM ledger.journal AS j CROSS JOIN LATERAL (
+            SELECT * FROM ledger.postings AS own
+            WHERE own.book = j.book AND own.seq = j.seq AND own.recorded_at = j.recorded_at
+            OFFSET 0 -- row by row: before it has statistics the planner would rather read all postings
+        ) AS p CROSS JOIN LATERAL (
+            VALUES (p.debit_pot, p.debit_account, -p.amount), (p.credit_pot, p.credit_account, p.amount)
+        ) AS leg (pot, account, amount)
+        WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'ledger.settled' AND j.seq > %(since)s
+          AND (%(seq)s::bigint IS NULL OR j.seq <= %(seq)s)
+          AND p.commodity = %(commodity)s AND leg.account = ANY(%(accounts)s) AND p.reason = %(reason)s
+          AND (leg.pot, p.code) IN (('spent', 'charge'), ('credited', 'credit'), ('unallocated', 'unallocated'))
+          AND p.effective_on BETWEEN %(first)s AND %(last)s
+        GROUP BY 1, 2, 3 HAVING sum(leg.amount) <> 0
+        """,
+        {
+            "book": book,
+            "since": min(known.since_seq for known in asked.values()),
+            "seq": as_of_seq,
+            "commodity": WEIGHTED,
+            "accounts": sorted({of.account for of in asked}),
+            "reason": SETTLED,
+            "first": first_on,
+            "last": last_on,
+        },
+    )
+    found: dict[Touched, dict[Back, int]] = {}
+    for account, code, day, amount in rows:
+        found.setdefault(Touched(account, calendar.period_of(day)), {})[Back(code, day)] = amount
+    return found
+
+
+def _days_of(asked: Collection[Touched], calendar: Calendar) -> tuple[dt.date, dt.date]:
+    periods = {of.period for of in asked}
+    return calendar.days_of(min(periods))[0], calendar.days_of(max(periods))[1]
 
 
 def _adjusted(
     connection: Reader | Writer, book: str, calendar: Calendar, as_of_seq: int | None = None
-) -> dict[Touched, dt.date]:
-    """Return the accounts and periods of which what facts move was adjusted -> the day of the newest adjustment."""
+) -> dict[Touched, Adjusted]:
+    """Return the accounts and periods of which what facts move was adjusted."""
     rows = driver(connection).execute(
-        "SELECT body->>'account', body->>'period', effective_at FROM ledger.journal"
+        "SELECT seq, body->>'account', body->>'period', effective_at FROM ledger.journal"
         " WHERE book = %s AND workload IS NULL AND type = 'adjustment.posted' AND body->>'code' = ANY(%s)"
         " AND (%s::bigint IS NULL OR seq <= %s) ORDER BY seq",
         (book, list(CODES), as_of_seq, as_of_seq),
     )
-    return {
-        Touched(owner_of(account), period): orders.day_of(period, seconds(at), calendar)
-        for account, period, at in rows
-    }
-
-
-def _standing(
-    connection: Reader | Writer,
-    book: str,
-    calendar: Calendar,
-    days: Iterable[Touched],
-    as_of_seq: int | None = None,
-) -> tuple[dict[Touched, dict[str, int]], dict[Touched, dict[Back, int]]]:
-    """Return what stands by code without what was posted back, and what was posted back."""
-    accounts, periods = {of.account for of in days}, {of.period for of in days}
-    rows = driver(connection).execute(
-        f"""
-        SELECT account, code, effective_on, reason IS NOT DISTINCT FROM %(reason)s, sum(amount)::bigint
-        FROM ({LEGS}) AS legs
-        WHERE book = %(book)s AND commodity = %(commodity)s AND account = ANY(%(accounts)s)
-          AND effective_on BETWEEN %(first)s AND %(last)s AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)
-          AND (pot, code) IN (('spent', 'charge'), ('credited', 'credit'), ('unallocated', 'unallocated'))
-        GROUP BY 1, 2, 3, 4
-        """,
-        {
-            "book": book,
-            "commodity": WEIGHTED,
-            "accounts": list(accounts),
-            "reason": REASON,
-            "first": calendar.days_of(min(periods))[0],
-            "last": calendar.days_of(max(periods))[1],
-            "seq": as_of_seq,
-        },
-    )
-    standing: dict[Touched, dict[str, int]] = {}
-    have: dict[Touched, dict[Back, int]] = {}
-    for account, code, day, is_back, amount in rows:
-        of = Touched(account, calendar.period_of(day))
-        if is_back:
-            have.setdefault(of, {})[Back(code, day)] = amount
-        else:
-            own = standing.setdefault(of, {})
-            own[code] = own.get(code, 0) + amount
-    return standing, have
+    found: dict[Touched, Adjusted] = {}
+    for seq, account, period, at in rows:
+        of = Touched(owner_of(account), period)
+        first = found[of].since_seq if of in found else seq
+        found[of] = Adjusted(orders.day_of(period, seconds(at), calendar), first)
+    return found

@@ -22,6 +22,7 @@ from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger import (
     applied,
     cycle_decisions,
+    days,
     earlier,
     handles,
     orders,
@@ -50,7 +51,7 @@ Net = tuple[str, ...]
 PROJECTIONS = (
     "ledger.balances", "ledger.segments", "ledger.waits", "ledger.holds", "ledger.hosts", "ledger.accounts",
     "ledger.shares", "ledger.overdrafts", "ledger.organisation", "ledger.periods", "ledger.lots", "ledger.watermarks",
-    "telemetry.handles",
+    "ledger.day_sums", "telemetry.handles",
 )  # fmt: skip
 """What a rebuild drops and makes again; none of it is known from elsewhere than the journal."""
 
@@ -79,6 +80,7 @@ _STORED = {
     "lot": f"SELECT {', '.join(orders.LOT_COLUMNS)} FROM ledger.lots",
     "handle": "SELECT book, handle, workload, run FROM telemetry.handles",
     "watermark": watermarks.STORED,
+    "day": days.STORED,
     "tick": "SELECT book, ticked_at FROM ledger.books WHERE ticked_at IS NOT NULL",
 }  # fmt: skip
 """What stands of each kind, in the columns that the journal says it in."""
@@ -162,6 +164,7 @@ def _differences(reader: Reader, default: Calendar) -> list[str]:
         wanted["lot"] += _want_settlement(net, reader, book, booking, ticks.get(book))
     wanted["tick"] = [line((book, instant(at_s))) for book, at_s in ticks.items()]
     wanted["watermark"] = [line(row) for row in driver(reader).execute(watermarks.IN_THE_JOURNAL)]
+    wanted["day"] = [line(row) for row in days.rows(reader)]
     wanted["balance"] = list(_balance_lines(reader))
     found = list(_compare("net amount", _net_lines(net), _net_lines(_stored_net(reader))))
     for kind, query in _STORED.items():
@@ -230,6 +233,8 @@ def rebuild(writer: Writer, default: Calendar) -> None:
     again, by replay, and not the ledger.
     """
     connection = driver(writer)
+    # Before anybody has to wait: to digest a day of decisions takes minutes, and what is kept of a cycle never changes.
+    forged = cycle_decisions.forged(writer)
     connection.execute("LOCK TABLE ledger.books IN EXCLUSIVE MODE")
     connection.execute(f"SET LOCAL work_mem = '{SORT_MIB}MB'")
     for table in PROJECTIONS:
@@ -239,7 +244,8 @@ def rebuild(writer: Writer, default: Calendar) -> None:
         f" SELECT book, commodity, account, period, pot, code, sum(amount)::bigint FROM ({LEGS}) AS legs"
         " GROUP BY book, commodity, account, period, pot, code"
     )
-    for book, seq in cycle_decisions.forged(writer):
+    days.rebuild(writer)
+    for book, seq in forged:
         cycle_decisions.drop(writer, book, seq)
     _rebuild_histories(writer)
     _rebuild_hosts(writer)
@@ -286,7 +292,12 @@ def _rebuild_some(
     holds = [(*v, *projections.hold_row(h)) for *v, h in others if isinstance(h, Hold)]
     copy_rows(writer, "ledger.waits", (*versioned, *projections.WAIT_COLUMNS), waits)
     copy_rows(writer, "ledger.holds", (*versioned, *projections.HOLD_COLUMNS), holds)
-    told = ((book, known.source, known.data) for book, _, facts in workloads for _, known in facts)
+    told = (
+        (book, known.source, known.data)
+        for book, _, facts in workloads
+        for _, known in facts
+        if type(known.data) in handles.TELL
+    )
     handles.write(writer, handles.rows(told))
 
 

@@ -8,14 +8,12 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Refused
 from gpuledger.kernel.rollover import Rollover
-from gpuledger.ledger.charges import GRANT, MINIMUM, WEIGHTED, Key, Posted
+from gpuledger.ledger import days
+from gpuledger.ledger.charges import GRANT, MINIMUM, SETTLED, WEIGHTED, Key, Posted
 from gpuledger.ledger.copying import copy_rows, driver
 from gpuledger.ledger.lots import ROLLED, Lot
 from gpuledger.ledger.orders import LOT_COLUMNS
 from gpuledger.ledger.store import LEGS, SIGNED
-
-REASON = "ledger.settled"
-"""The reason of what is posted anew; of what a rollover's minimum grants always, which tells it from other grants."""
 
 DEBT = "debt"
 """The lot, below zero, of an overrun that is carried into the next period."""
@@ -233,30 +231,15 @@ def uses(
     Lots are what came in: grants and transfers received are none of it. From the first start on, or a day.
     """
     first_day = from_day or book.calendar.days_of(min(starts.values()))[0]
-    rows = driver(connection).execute(
-        f"""
-        SELECT account, effective_on, -sum(amount)::bigint FROM ({LEGS}) AS legs
-        WHERE book = %(book)s AND commodity = %(commodity)s AND effective_on >= %(first)s AND pot = 'budget'
-          AND account = ANY(%(accounts)s) AND code NOT IN ('expiry', 'rollover')
-          AND (amount < 0 AND (code, reason) IS DISTINCT FROM ('grant', %(settled)s)
-               OR code NOT IN ('grant', 'transfer'))
-          AND (%(booked_in)s::text IS NULL OR period = %(booked_in)s)
-          AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)
-        GROUP BY account, effective_on
-        """,
-        {
-            "book": book.name,
-            "commodity": WEIGHTED,
-            "first": first_day,
-            "accounts": list(starts),
-            "booked_in": booked_in,
-            "seq": book.as_of_seq,
-            "settled": REASON,
-        },
-    )
+    if booked_in is None and book.as_of_seq is None:
+        by_day = days.read(connection, book.name, starts, first_day)
+    else:
+        by_day = days.read_anew(
+            connection, book.name, starts, first_day, as_of_seq=book.as_of_seq, booked_in=booked_in
+        )
     found: dict[tuple[str, str], dict[dt.date, int]] = {}
-    for account, day, amount in rows:
-        found.setdefault((account, book.calendar.period_of(day)), {})[day] = amount
+    for (account, day), sums in by_day.items():
+        found.setdefault((account, book.calendar.period_of(day)), {})[day] = sums.used
     return found
 
 
@@ -311,7 +294,7 @@ def _settled_rows(
             "booked_in": booked_in,
             "seq": book.as_of_seq,
             "accounts": list(starts),
-            "settled": REASON,
+            "settled": SETTLED,
         },
     )
 

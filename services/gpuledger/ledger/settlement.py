@@ -17,6 +17,7 @@ from gpuledger.ledger.charges import (
     GRANT,
     MINIMUM,
     ROLLOVER,
+    SETTLED,
     WEIGHTED,
     Booking,
     Key,
@@ -315,7 +316,7 @@ def _differences(
         posting
         for account in sorted(starts)
         for posting in difference(
-            want[account], have.get(account, {}), workload=None, reason=settled.REASON, booking=booking
+            want[account], have.get(account, {}), workload=None, reason=SETTLED, booking=booking
         )
     ]
 

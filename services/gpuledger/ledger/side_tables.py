@@ -1,4 +1,4 @@
-"""Tables beside the history: erasable names and texts (schema ``side``), samples (schema ``telemetry``), watermarks."""
+"""Tables beside the history: erasable names and texts (schema ``side``), samples (``telemetry``), marks and sums."""
 
 import sqlalchemy as sa
 
@@ -85,4 +85,18 @@ watermarks = sa.Table(
     comment="up to when each source has told all it knows: its newest heartbeat",
 )
 
-__all__ = ["buckets", "handles", "samples", "texts", "user_keys", "watermarks"]
+day_sums = sa.Table(
+    "day_sums",
+    METADATA,
+    Column("book", Text, primary_key=True),
+    Column("account", Text, primary_key=True),
+    Column("day", sa.Date, primary_key=True, comment="that movements belong to, whenever they were booked"),
+    Column("used", BigInteger, nullable=False, comment="of the budget, less what came back; no lots"),
+    Column("charged", BigInteger, nullable=False, comment="without what was posted back of adjustments"),
+    Column("credited", BigInteger, nullable=False),
+    Column("unallocated", BigInteger, nullable=False),
+    schema="ledger",
+    comment="weighted sums of postings by account and the organisation's day",
+)
+
+__all__ = ["buckets", "day_sums", "handles", "samples", "texts", "user_keys", "watermarks"]

@@ -11,7 +11,7 @@ from gpuledger.events.envelope import decode_data
 from gpuledger.kernel.clock import EPOCH, seconds
 from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger.chain import GENESIS, JournalRow
-from gpuledger.ledger.charges import HOLD, RELEASE, Key, Posted, Posting, Pot
+from gpuledger.ledger.charges import HOLD, RELEASE, Key, Moved, Posted, Posting, Pot
 from gpuledger.ledger.copying import Texts, copy_rows, driver
 from gpuledger.ledger.facts import Known
 
@@ -271,17 +271,12 @@ def _sides(code: str, commodity: str, amount: int, debit: Pot, credit: Pot) -> I
         yield Movement(commodity, side.account, side.period, side.pot, of), delta
 
 
-def add_to_balances(writer: Writer, book: str, postings: Iterable[Sequence[Posting]]) -> None:
-    """Add the postings to the balances, in key order so that two writers never wait in a circle."""
-    moved: dict[tuple[str, str, Pot, Pot], int] = {}
-    for of in postings:
-        for code, commodity, amount, debit, credit, *_ in of:
-            movement = (code, commodity, debit, credit)
-            moved[movement] = moved.get(movement, 0) + amount
+def add_to_balances(writer: Writer, book: str, moved: Moved) -> None:
+    """Add what was moved to the balances, in key order so that two writers never wait in a circle."""
     if not moved:
         return
     deltas: dict[tuple[str, str, str, str, str], int] = {}
-    for (code, commodity, debit, credit), amount in moved.items():
+    for (code, commodity, debit, credit, *_), amount in moved.items():
         for key, delta in _sides(code, commodity, amount, debit, credit):
             deltas[key] = deltas.get(key, 0) + delta
     columns = list(zip(*((*key, amount) for key, amount in sorted(deltas.items())), strict=True))

@@ -22,7 +22,6 @@ from gpuledger.database.engine import reading
 from gpuledger.events.budget import AdjustmentPosted
 from gpuledger.events.closing import LedgerTicked
 from gpuledger.kernel.clock import FixedClock, instant, seconds
-from gpuledger.ledger import overtaken
 from gpuledger.ledger.balances import BalanceQuery, balance
 
 __all__ = ["funded"]
@@ -111,26 +110,6 @@ def test_what_is_given_back_of_an_open_run_is_given_back_at_once(funded: Ledger)
     assert told_at(funded, 2 * HOUR, "org/speech") == (2, 0, 0, -2)
     funded.append(told(2 * HOUR, LedgerTicked(cluster=CLUSTER)))
     assert told_at(funded, 2 * HOUR, "org/speech") == (2, 0, 0, -2)
-    assert is_sound(funded)
-
-
-def test_what_stands_is_read_only_where_it_can_have_become_less(
-    funded: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An account that was adjusted once is charged as fast as any other: its month is not read for each batch."""
-    reads: list[str] = []
-    standing = overtaken._standing
-    monkeypatch.setattr(overtaken, "_standing", lambda *of: reads.append("read") or standing(*of))
-    adjust(funded, "charge", -4)
-    reads.clear()
-    funded.append(*run_of(0, HOUR, "w2"))
-    assert (reads, stands(funded)) == ([], (12, 0, 0, 88))
-    ends(funded, 0, "w2")
-    ends(funded, 0)
-    assert (reads, stands(funded)) == (["read", "read"], (0, 0, 0, 100))
-    reads.clear()
-    funded.append(*run_of(0, HOUR, "w3"))  # something is posted back, and less of it from now on
-    assert (reads, stands(funded)) == (["read"], (4, 0, 0, 96))
     assert is_sound(funded)
 
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import pytest
 from tests.integration.ledger.books import GPU_HOUR, HOUR, Ledger, granted, run_of, told
 
-from gpuledger.database.engine import Reader, reading, writing
+from gpuledger.database.engine import Reader, Writer, reading, writing
 from gpuledger.events.budget import AccountCreated
-from gpuledger.ledger import rebuild
+from gpuledger.ledger import cycle_decisions, rebuild
 from gpuledger.ledger.audit import verify
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.rebuild import state_digest
@@ -91,3 +91,27 @@ def test_an_append_that_meets_a_rebuild_waits_and_is_whole(booked: Ledger) -> No
     with reading(booked.engine) as reader:
         assert rebuild.check(reader, booked.calendar).ok
     assert booked.net()["charge", "org/vision", "late/r1", "1970-01-01"] == 8 * GPU_HOUR
+
+
+def test_nobody_waits_while_kept_decisions_are_digested(
+    booked: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day of a large cluster's decisions takes minutes; whoever appends meanwhile is rebuilt with the rest."""
+    forged = cycle_decisions.forged
+
+    def forged_meanwhile(writer: Writer) -> list[tuple[str, int]]:
+        booked.append(*run_of(0, HOUR, "meanwhile"))
+        return forged(writer)
+
+    monkeypatch.setattr(cycle_decisions, "forged", forged_meanwhile)
+    with writing(booked.engine) as writer:
+        rebuild.rebuild(writer, booked.calendar)
+    monkeypatch.undo()
+    assert (
+        booked.value(
+            "SELECT count(*) FROM ledger.segments WHERE workload = 'meanwhile' AND until_seq IS NULL"
+        )
+        == 1
+    )
+    with reading(booked.engine) as reader:
+        assert rebuild.check(reader, booked.calendar).ok

@@ -13,7 +13,7 @@ HISTORY = ("ledger.journal", "ledger.postings", "ledger.identities")
 PARTITIONS = ("ledger.journal_2026_12", "ledger.postings_2026_12")
 KEPT = (
     "ledger.books", "ledger.balances", "ledger.segments", "ledger.waits", "ledger.hosts", "ledger.accounts",
-    "ledger.shares", "ledger.holds", "ledger.lots", "ledger.overdrafts", "ledger.watermarks",
+    "ledger.shares", "ledger.holds", "ledger.lots", "ledger.overdrafts", "ledger.watermarks", "ledger.day_sums",
     "ledger.organisation", "ledger.periods", "ledger.stream_offsets", "ledger.dead_letters",
     "ledger.outbox", "side.user_keys", "side.texts", "telemetry.samples", "telemetry.buckets",
     "telemetry.handles",

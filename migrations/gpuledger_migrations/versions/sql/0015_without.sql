@@ -1,0 +1,1 @@
+DROP TABLE ledger.day_sums;
