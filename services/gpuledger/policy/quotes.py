@@ -1,6 +1,8 @@
 """When a workload could start that is not there yet: a date that is kept, or an estimate, and why.
 
-The workload is put into the queue as the last of its account, and the production cycle decides:
+The workload is put into the queue as the last of its account, and the production cycle decides: now, and at the last
+instant at which the next one may come, where something is known to change until then (others become eligible, a
+protection ends, a reservation is due). The later answer counts:
 
 - it starts, or GPUs are promised or reserved to it: the date is a *bound*. Nobody who submits later can push it back,
   because a reservation stays with its workload whoever comes to stand before it;
@@ -8,12 +10,14 @@ The workload is put into the queue as the last of its account, and the productio
 
 A bound holds for a workload that is submitted before the next cycle and is what was asked for, while its hosts stay,
 its account keeps its share and its funding, cycles come as often as was said, and whoever is told to leave does so
-within the grace. Work that others submit before that same cycle may be served before it.
+within the grace. Work that others submit before that same cycle may be served before it, and so may work whose account
+is by then before its own, as use accrues.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain
 
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.clock import instant, iso
@@ -22,7 +26,7 @@ from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.cycle import Action, Decision, Shared, run_cycle
 from gpuledger.policy.forecast import forecast, shares_of
 from gpuledger.policy.placement import Placement
-from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, Reservation
+from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, Reservation, ReservationKind
 
 QUOTED = "~quoted"
 """How the workload is named that nobody has submitted."""
@@ -116,35 +120,91 @@ def quote(
         minimum_runtime_s=config.protected_s(request.minimum_runtime_s),
         gpu_model=request.gpu_model,
     )
-    asking = replace(state, pending=(*state.pending, asked))
-    cycle = run_cycle(asking, config)
-    decision = next(d for d in cycle.decisions if d.workload == QUOTED)
-    kept = next((r for r in cycle.reservations if r.workload == QUOTED), None)
-    found = Quote(
-        at_s=state.at_s,
-        starts_by_s=None,
-        certainty=None,
-        reason=_as_said(decision),
-        is_funded=shares_of(asking).is_funded(request.account, asked.minimum_runtime_s),
-        position=decision.numbers.get("position"),
-        placement=decision.placement or (kept.placement if kept and state.hosts else {}),
-        kept=kept,
-    )
-    if decision.action is Action.START:
-        return replace(found, starts_by_s=state.at_s + cadence.cycle_s, certainty=Certainty.BOUND)
-    if kept is not None:
-        return replace(
-            found,
-            starts_by_s=cadence.latest_start_if_submitted_s(kept, state.at_s, config),
-            certainty=Certainty.BOUND,
-        )
-    if "position" not in decision.numbers:
+    asking = _with_demand(replace(state, pending=(*state.pending, asked)), asked)
+    found = _decided(asking, config, asked, state.at_s, cadence)
+    last_s = state.at_s + cadence.cycle_s
+    if found.certainty is Certainty.BOUND and _changes_by(asking, config, last_s):
+        last = _decided(replace(asking, at_s=last_s), config, asked, state.at_s, cadence)
+        found = _later(found, last, last_s)
+    if found.certainty is Certainty.BOUND or found.position is None:
         return found
     ahead = forecast(asking, config, QUOTED, limits_s=limits_s)
     if ahead.starts_at_s is None:
         seen = iso(instant(ahead.seen_until_s))
         return replace(found, reason=f"{found.reason} Looking ahead until {seen}, it does not start.")
     return replace(found, starts_by_s=ahead.starts_at_s, certainty=Certainty.ESTIMATE)
+
+
+def _decided(
+    asking: ClusterState, config: PolicyConfig, asked: PendingWorkload, at_s: int, cadence: Cadence
+) -> Quote:
+    """Return what a cycle on a state has for the workload: a bound, or nothing yet.
+
+    Args:
+        asking: The cluster, with the workload pending, at the instant of the cycle.
+        config: The knobs.
+        asked: The workload.
+        at_s: When it was asked.
+        cadence: How often cycles come.
+    """
+    cycle = run_cycle(asking, config)
+    decision = next(d for d in cycle.decisions if d.workload == QUOTED)
+    kept = next((r for r in cycle.reservations if r.workload == QUOTED), None)
+    starts_by_s = None
+    if decision.action is Action.START:
+        starts_by_s = at_s + cadence.cycle_s
+    elif kept is not None:
+        starts_by_s = cadence.latest_start_if_submitted_s(kept, at_s, config)
+    return Quote(
+        at_s=at_s,
+        starts_by_s=starts_by_s,
+        certainty=None if starts_by_s is None else Certainty.BOUND,
+        reason=_as_said(decision),
+        is_funded=_is_funded(asking, asked),
+        position=decision.numbers.get("position"),
+        placement=decision.placement or (kept.placement if kept and asking.hosts else {}),
+        kept=kept,
+    )
+
+
+def _later(first: Quote, last: Quote, last_s: int) -> Quote:
+    """Return the later of two bounds; without a certainty where the second is none."""
+    if last.certainty is Certainty.BOUND:
+        return max(first, last, key=lambda one: one.starts_by_s or 0)
+    reason = (
+        f"{first.reason} A cycle that comes only at {iso(instant(last_s))} decides otherwise: {last.reason}"
+    )
+    return replace(first, starts_by_s=None, certainty=None, reason=reason)
+
+
+def _changes_by(state: ClusterState, config: PolicyConfig, last_s: int) -> bool:
+    """Say whether a cycle at a later instant could decide otherwise, for what is known to come until then."""
+    instants = chain(
+        (work.eligible_at_s for work in state.pending),
+        (run.protected_until_s for run in state.running),
+        (run.safe_until_s(config.quantum_s) for run in state.running),
+        (kept.at_s for kept in state.reservations if kept.kind is ReservationKind.BOUND),
+    )
+    return any(state.at_s < at_s <= last_s for at_s in instants)
+
+
+def _with_demand(state: ClusterState, asked: PendingWorkload) -> ClusterState:
+    """Return the state in which its account asks for the GPUs, too: where credits divide, its place rests on that."""
+    if not _is_funded(state, asked):
+        return state
+    return replace(
+        state,
+        accounts=tuple(
+            replace(account, demand_milli=account.demand_milli + asked.gpus_milli)
+            if account.account == asked.account
+            else account
+            for account in state.accounts
+        ),
+    )
+
+
+def _is_funded(state: ClusterState, asked: PendingWorkload) -> bool:
+    return shares_of(state).is_funded(asked.account, asked.minimum_runtime_s)
 
 
 def _as_said(decision: Decision | Shared) -> str:

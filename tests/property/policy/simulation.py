@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from gpuledger.policy.credits import Credit
 from gpuledger.policy.cycle import (
     AccountState,
     ClusterState,
@@ -19,6 +20,7 @@ from gpuledger.policy.cycle import (
 )
 
 CONFIG = PolicyConfig(window_s=86_400, protection_cap_s=3600, quantum_s=300, notice_s=300, grace_s=60)
+CREDITS = replace(CONFIG, division="credits")
 CYCLE_S = 60
 INTERVALS_S = (20, 60, 60, 250)
 RESERVED = ": reserved at the head of the queue"
@@ -60,6 +62,7 @@ class World:
     """Hosts, shares and jobs; time goes on one cycle at a time."""
 
     def __init__(self, hosts: list[HostState], shares: dict[str, int], at_s: int = 1_000_000) -> None:
+        self.config = CONFIG
         self.cycle_s = CYCLE_S
         self.hosts = hosts
         self.shares = shares
@@ -67,6 +70,8 @@ class World:
         self.jobs: dict[str, Job] = {}
         self.used: Counter[str] = Counter()
         self.reservations: tuple[Reservation, ...] = ()
+        self.credits: dict[str, Credit] = {}
+        self.decided_s = at_s
         self.bound_since: dict[str, int] = {}
         self.promised_since: dict[str, int] = {}
         self.taken: list[str] = []
@@ -89,7 +94,10 @@ class World:
         self.submitted += 1
         self.jobs[job.name] = job
 
-    def state(self) -> ClusterState:
+    def state(self, at_s: int | None = None) -> ClusterState:
+        """What a cycle is told; at an instant before the next one, as far as anything but credits depends on it."""
+        at_s = self.at_s if at_s is None else at_s
+        lasted_s = min(at_s - self.decided_s, CONFIG.quantum_s)
         held: Counter[str] = Counter()
         for job in self.running():
             if job.klass == "allocated":
@@ -99,7 +107,7 @@ class World:
             demand[job.account] += job.gpus * 1000 if job.minimum_s else 0
         return ClusterState(
             cluster="c",
-            at_s=self.at_s,
+            at_s=at_s,
             healthy_milli=self.healthy_milli,
             capacity_window_gpu_ms=self.healthy_milli * CONFIG.window_s,
             accounts=tuple(
@@ -142,6 +150,7 @@ class World:
             ),
             hosts=tuple(self.hosts),
             reservations=self.reservations,
+            credits_gpu_ms={path: credit.after(lasted_s) for path, credit in self.credits.items()},
         )
 
     def tick(self) -> Cycle:
@@ -152,7 +161,7 @@ class World:
                 del self.jobs[job.name]
             elif job.leaves_s is not None and self.at_s >= job.leaves_s:
                 job.started_s, job.leaves_s, job.hosts, job.eligible_s = None, None, {}, self.at_s
-        cycle = run_cycle(self.state(), CONFIG)
+        cycle = run_cycle(self.state(), self.config)
         check(self, cycle)
         for decision in cycle.decisions:
             self._carry_out(decision)
@@ -179,6 +188,8 @@ class World:
 
     def _remember(self, cycle: Cycle) -> None:
         self.reservations = cycle.reservations
+        self.credits = {a.account: a.credit for a in cycle.allocations if a.credit is not None}
+        self.decided_s = self.at_s
         bound = {kept.workload for kept in cycle.reservations if kept.kind == "bound"}
         promised = {kept.workload for kept in cycle.reservations if kept.kind == "promise"}
         for since, now in ((self.bound_since, bound | promised), (self.promised_since, promised)):
@@ -333,6 +344,12 @@ def random_world(rng: random.Random) -> World:
     for path in paths:
         world.used[path] = rng.choice([0, 1, 2, 4]) * world.healthy_milli * CONFIG.window_s // 8
         world.used[path + "!"] = rng.choice([0, 1, 5]) * world.healthy_milli * 3600
+    return world
+
+
+def divided_by_turns(world: World, seed: int) -> World:
+    """Let every other world divide its GPUs by credits."""
+    world.config = CREDITS if seed % 2 else CONFIG
     return world
 
 

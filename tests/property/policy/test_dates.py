@@ -10,6 +10,7 @@ from tests.property.policy.simulation import (
     HostState,
     Job,
     World,
+    divided_by_turns,
     random_job,
     random_world,
 )
@@ -59,7 +60,7 @@ def test_the_date_of_a_reservation_is_kept(part: int) -> None:
     kept = 0
     for seed in range(part, WORLDS, PARTS):
         rng = random.Random(f"date {seed}")
-        world, busy = random_world(rng), 0.3 + 0.6 * rng.random()
+        world, busy = divided_by_turns(random_world(rng), seed), 0.3 + 0.6 * rng.random()
         dates = Dates(rng.choice(INTERVALS_S))
         for _ in range(TICKS):
             while rng.random() < busy:

@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import pytest
 from tests.conftest import FORM
-from tests.property.policy.simulation import CONFIG, World, drain_or_repair, random_job, random_world
+from tests.property.policy.simulation import (
+    World,
+    divided_by_turns,
+    drain_or_repair,
+    random_job,
+    random_world,
+)
 
 from gpuledger.policy.cycle import Action, Cycle, Decision, PendingWorkload, Shared, run_cycle
 from gpuledger.policy.incremental import Prepared, carried_out, prepare, with_submission
@@ -20,8 +26,9 @@ def stated(cycle: Cycle, submitted: str) -> list[Decision | Shared]:
 
 
 def check(prepared: Prepared, workload: PendingWorkload, at_s: int) -> Prepared:
-    told = with_submission(carried_out(prepared.state, prepared.cycle, CONFIG), workload, at_s)
-    full = run_cycle(told, CONFIG)
+    config = prepared.config
+    told = with_submission(carried_out(prepared.state, prepared.cycle, config), workload, at_s)
+    full = run_cycle(told, config)
     after, cycle = prepared.submitted(workload, at_s)
     assert stated(cycle, workload.workload) == stated(full, workload.workload)
     assert cycle.reservations == full.reservations
@@ -65,7 +72,7 @@ def random_submission(rng: random.Random, world: World, name: str, at_s: int) ->
 def test_a_cycle_by_event_decides_what_a_full_cycle_would(part: int) -> None:
     for seed in range(part, WORLDS, PARTS):
         rng = random.Random(f"event {seed}")
-        world, busy = random_world(rng), 0.3 + 0.65 * rng.random()
+        world, busy = divided_by_turns(random_world(rng), seed), 0.3 + 0.65 * rng.random()
         if seed % 3 == 0:
             below_one_root(world)
         for tick in range(TICKS):
@@ -73,7 +80,7 @@ def test_a_cycle_by_event_decides_what_a_full_cycle_would(part: int) -> None:
                 world.submit(random_job(rng, world))
             if rng.random() < 0.05:
                 drain_or_repair(rng, world)
-            prepared, at_s = prepare(world.state(), CONFIG), world.at_s
+            prepared, at_s = prepare(world.state(), world.config), world.at_s
             for event in range(EVENTS):
                 at_s += rng.choice([0, 0, 7, 61, 300])
                 name = f"late{tick}.{event}"
@@ -86,7 +93,7 @@ def test_in_a_long_queue_of_few_kinds_nobody_is_passed_over_who_could_change_som
     """Many ask for the same, and runs are past their protection: much is given back in the middle of a walk."""
     for seed in range(part, WORLDS, PARTS):
         rng = random.Random(f"m {seed}")
-        world, _ = random_world(rng), 0.3 + 0.65 * rng.random()
+        world, _ = divided_by_turns(random_world(rng), seed), 0.3 + 0.65 * rng.random()
         if seed % 3 == 0:
             below_one_root(world)
         for tick in range(8):
@@ -96,7 +103,7 @@ def test_in_a_long_queue_of_few_kinds_nobody_is_passed_over_who_could_change_som
                 job.length_s, job.model, job.priority = 20_000, None, rng.choice([0, 1, 2])
                 world.submit(job)
             world.at_s += rng.choice([0, 240, 900])
-            prepared, at_s = prepare(world.state(), CONFIG), world.at_s
+            prepared, at_s = prepare(world.state(), world.config), world.at_s
             for event in range(3):
                 at_s += rng.choice([0, 0, 7, 61, 300])
                 name = f"late{tick}.{event}"

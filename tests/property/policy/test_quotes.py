@@ -5,7 +5,15 @@ from dataclasses import replace
 
 import pytest
 from tests.conftest import FORM
-from tests.property.policy.simulation import CONFIG, CYCLE_S, INTERVALS_S, World, random_job, random_world
+from tests.property.policy.simulation import (
+    CONFIG,
+    CYCLE_S,
+    INTERVALS_S,
+    World,
+    divided_by_turns,
+    random_job,
+    random_world,
+)
 
 from gpuledger.policy.cadence import Cadence
 from gpuledger.policy.cycle import run_cycle
@@ -50,7 +58,7 @@ def test_a_quote_that_is_a_bound_is_kept(part: int) -> None:
     kinds: set[str | None] = set()
     for seed in range(part, WORLDS, PARTS):
         rng = random.Random(f"quote {seed}")
-        world, busy = random_world(rng), 0.3 + 0.5 * rng.random()
+        world, busy = divided_by_turns(random_world(rng), seed), 0.3 + 0.5 * rng.random()
         world.cycle_s = rng.choice(INTERVALS_S)
         for _ in range(rng.randint(0, 15)):
             crowd(rng, world, busy)
@@ -65,8 +73,8 @@ def test_a_quote_that_is_a_bound_is_kept(part: int) -> None:
             priority=drawn.priority,
         )
         # It is asked up to an interval before the cycle that decides about it.
-        state = replace(world.state(), at_s=world.at_s - rng.randrange(world.cycle_s))
-        told = quote(state, CONFIG, asked, cadence=Cadence(world.at_s - world.cycle_s, world.cycle_s))
+        state = world.state(world.at_s - rng.randrange(world.cycle_s))
+        told = quote(state, world.config, asked, cadence=Cadence(world.at_s - world.cycle_s, world.cycle_s))
         kinds.add(told.certainty)
         if told.certainty is not Certainty.BOUND:
             continue
@@ -82,19 +90,19 @@ def test_a_forecast_comes_true_when_nobody_does_anything(part: int) -> None:
     compared = 0
     for seed in range(part, WORLDS, PARTS):
         rng = random.Random(f"forecast {seed}")
-        world = random_world(rng)
+        world = divided_by_turns(random_world(rng), seed)
         for _ in range(rng.randint(1, 8)):
             crowd(rng, world, 0.7)
             world.tick()
         settle(world)
         state = world.state()
         # Without a reservation use and its forgetting move the order, which a forecast leaves out.
-        reserved = [kept.workload for kept in run_cycle(state, CONFIG).reservations]
+        reserved = [kept.workload for kept in run_cycle(state, world.config).reservations]
         if not reserved:
             continue
         name = rng.choice(reserved)
         limits = {job.name: job.length_s for job in world.jobs.values()}
-        ahead = forecast(state, CONFIG, name, limits_s=limits, steps_max=400)
+        ahead = forecast(state, world.config, name, limits_s=limits, steps_max=400)
         assert ahead.starts_at_s is not None
         compared += 1
         while world.at_s <= ahead.starts_at_s + CONFIG.grace_s + 2 * CYCLE_S:
