@@ -67,7 +67,7 @@ class PolicyConfig:
         scope: Whose past counts: that of the cluster, or that of all clusters.
         protection_cap_s: The longest minimum runtime that is protected; also how far the order looks ahead.
         floor_alpha_permille: alpha of the floor: an account that waits and runs below (1 - alpha) of its
-            present entitlement comes first.
+            present entitlement comes first, with gangs that stay within it.
         issue_kappa_permille: kappa of the issue: an over-served account keeps at least this part of its share
             as weight. Above 0: a weight of 0 would leave GPUs idle that an account with a share asks for.
         division: What GPUs are issued by: how far accounts fell behind, or credits for what they left to others.

@@ -6,12 +6,12 @@ its leaf up to its block, and nothing else.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.kernel.accounts import lineage
 from gpuledger.policy.contenders import Contender, Standing
-from gpuledger.policy.lines import Entry, Line, Rank, line_up, merge
+from gpuledger.policy.lines import GPUS_MILLI, Entry, Line, Rank, line_up, merge
 
 
 class Spot(NamedTuple):
@@ -83,10 +83,20 @@ class Blocks:
         above: list[tuple[Line, int]] = [(_Above(contender, self), place) for contender in self._above]
         return [*above, (self.lines[block], at), *self.lines[block].spots(at)]
 
+    def beside(self, place: int) -> list[Iterable[Line]]:
+        """Return for each of them the lines of its siblings that have work, its own included."""
+        at, block = divmod(place, self._width)
+        return [*(() for _ in self._above), self.lines.values(), *self.lines[block].beside(at)]
+
     def leaf(self, place: int) -> tuple[Line, int]:
         """Return the last of them."""
         at, block = divmod(place, self._width)
         return self.lines[block].leaf(at)
+
+    def gang_milli(self, place: int) -> int:
+        """Return the milli-GPU of the work at a place."""
+        at, block = divmod(place, self._width)
+        return self.lines[block].entries[at][GPUS_MILLI]
 
     def counted(self, place: int) -> tuple[int, int]:
         """Return the expected hold and the milli-GPU of all work before it."""
@@ -163,10 +173,9 @@ class _Above(Line):
     def standing(self, place: int) -> Standing:
         """Return how the account stands before the work at a place starts."""
         used, running = self._blocks.counted(place)
-        mine = self.contender
-        return Standing(
-            mine.path, (mine.used + used) * mine.scale, mine.entitled, mine.tier(mine.running_milli + running)
-        )
+        mine, gang_milli = self.contender, self._blocks.gang_milli(place)
+        tier = mine.tier(mine.running_milli + running, gang_milli)
+        return Standing(mine.path, (mine.used + used) * mine.scale, mine.entitled, tier)
 
 
 def cut(top: Line) -> Blocks:

@@ -6,6 +6,7 @@ whole numbers: by cross-multiplication of two, or by ``ratio_rank`` of many.
 """
 
 import math
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -46,7 +47,9 @@ class Contender:
     """A node in the comparison with its siblings, as it stands before any turn is taken.
 
     ``entitled`` is brought to one common denominator, ``scale``, per sibling set. ``base`` is what the shortfall is
-    counted from. ``rank_bits`` is how far the children's ratios are shifted so that their floors keep their order.
+    counted from. The floor counts below ``floor_milli`` running GPUs, for a gang with which no more than
+    ``present_milli`` of them run. ``next_milli`` is the gang that would be served next here, 0 when nobody said.
+    ``rank_bits`` is how far the children's ratios are shifted so that their floors keep their order.
     """
 
     __slots__ = (
@@ -54,8 +57,10 @@ class Contender:
         "children",
         "entitled",
         "floor_milli",
+        "next_milli",
         "oldest_s",
         "path",
+        "present_milli",
         "rank_bits",
         "running_milli",
         "scale",
@@ -65,7 +70,7 @@ class Contender:
     )
 
     def __init__(
-        self, node: Node, *, used: int, entitled: int, scale: int = 1, base: int = 0, floor_milli: int = 0
+        self, node: Node, *, used: int, entitled: int, scale: int = 1, base: int = 0, next_milli: int = 0
     ) -> None:
         self.path = node.path
         self.share = node.share
@@ -73,7 +78,9 @@ class Contender:
         self.entitled = entitled
         self.scale = scale
         self.base = base
-        self.floor_milli = floor_milli
+        self.floor_milli = 0
+        self.present_milli = 0
+        self.next_milli = next_milli
         self.running_milli = node.running_milli
         self.oldest_s = NEVER if node.oldest_s is None else node.oldest_s
         self.waits = node.demand_milli > node.running_milli
@@ -82,8 +89,8 @@ class Contender:
 
     def __lt__(self, other: "Contender") -> bool:
         """Say whether this sibling is served before the other."""
-        tier = self.tier(self.running_milli, waits=self.waits)
-        other_tier = other.tier(other.running_milli, waits=other.waits)
+        tier = self.tier(self.running_milli, self.next_milli, waits=self.waits)
+        other_tier = other.tier(other.running_milli, other.next_milli, waits=other.waits)
         if tier != other_tier:
             return tier < other_tier
         if tier <= Tier.BY_RATIO:
@@ -95,17 +102,17 @@ class Contender:
             return mine > theirs
         return (self.oldest_s, self.path) < (other.oldest_s, other.path)
 
-    def tier(self, running_milli: int, *, waits: bool = True) -> Tier:
-        """Return the tier when so much runs; the floor counts for who waits."""
+    def tier(self, running_milli: int, gang_milli: int, *, waits: bool = True) -> Tier:
+        """Return the tier when so much runs and a gang is next; the floor counts for who waits."""
         if not self.share:
             return Tier.SHARE_ZERO
         if not self.entitled:
             return Tier.NOT_ENTITLED
-        return Tier.BELOW_FLOOR if waits and self.is_below(running_milli) else Tier.BY_RATIO
+        return Tier.BELOW_FLOOR if waits and self.is_lifted(running_milli, gang_milli) else Tier.BY_RATIO
 
-    def is_below(self, running_milli: int) -> bool:
-        """Say whether the floor counts for it while it waits, when so much runs."""
-        return running_milli < self.floor_milli and self.share > 0 and self.entitled > 0
+    def is_lifted(self, running_milli: int, gang_milli: int) -> bool:
+        """Say whether the floor counts for a gang when so much runs: it lifts up to the present entitlement only."""
+        return running_milli < self.floor_milli and running_milli + gang_milli <= self.present_milli
 
     def adopt(self, children: tuple["Contender", ...]) -> "Contender":
         """Hang the children below.
@@ -118,9 +125,15 @@ class Contender:
         return self
 
 
-def allocated(tree: Tree, config: PolicyConfig) -> Contender:
-    """Return the tree as contenders for funded starts."""
-    return _funded(Contender(tree.root, used=0, entitled=1), tree.root, tree, config)
+def allocated(tree: Tree, config: PolicyConfig, next_milli: Mapping[str, int] | None = None) -> Contender:
+    """Return the tree as contenders for funded starts.
+
+    Args:
+        tree: The tree.
+        config: The knobs.
+        next_milli: The gang that would be served next, in milli-GPU, by account; of others nobody said.
+    """
+    return _funded(Contender(tree.root, used=0, entitled=1), tree.root, tree, config, next_milli or {})
 
 
 def unallocated(tree: Tree) -> Contender:
@@ -128,7 +141,9 @@ def unallocated(tree: Tree) -> Contender:
     return _unfunded(tree.root)
 
 
-def _funded(contender: Contender, node: Node, tree: Tree, config: PolicyConfig) -> Contender:
+def _funded(
+    contender: Contender, node: Node, tree: Tree, config: PolicyConfig, next_milli: Mapping[str, int]
+) -> Contender:
     """Hang the contenders for funded starts below one of them."""
     scale = math.lcm(*(child.entitled_with_ahead.denominator for child in node.children))
     below = []
@@ -140,9 +155,11 @@ def _funded(contender: Contender, node: Node, tree: Tree, config: PolicyConfig) 
             entitled=entitled,
             scale=scale,
             base=entitled,
-            floor_milli=floor_milli(child, tree, config),
+            next_milli=next_milli.get(child.path, 0),
         )
-        below.append(_funded(one, child, tree, config))
+        if one.share and entitled:
+            one.floor_milli, one.present_milli = floor_milli(child, tree, config), present_milli(child, tree)
+        below.append(_funded(one, child, tree, config, next_milli))
     return contender.adopt(tuple(below))
 
 
@@ -161,3 +178,14 @@ def floor_milli(node: Node, tree: Tree, config: PolicyConfig) -> int:
         return tree.floors_milli[node.path]
     kept_permille = PER_MILLE - config.floor_alpha_permille
     return math.ceil(node.portion * tree.healthy_milli * kept_permille / PER_MILLE)
+
+
+def present_milli(node: Node, tree: Tree) -> int:
+    """Return up to how many running GPUs the floor lifts a node: its present entitlement, or what credits issue it.
+
+    Running GPUs are whole milli-GPU, so they are within the exact entitlement when they are within what it is rounded
+    down to.
+    """
+    if tree.floors_milli is not None:
+        return tree.floors_milli[node.path]
+    return math.floor(node.portion * tree.healthy_milli)

@@ -13,7 +13,7 @@ from gpuledger.policy import explain
 from gpuledger.policy.contenders import NEVER
 from gpuledger.policy.credits import Credit, divide_by_credits
 from gpuledger.policy.decisions import Action, Decision, Shared, Walk
-from gpuledger.policy.fair_share import order_leaves, order_workloads
+from gpuledger.policy.fair_share import lines, next_milli, order_leaves, turns_of
 from gpuledger.policy.issue import issue
 from gpuledger.policy.placement import HostState
 from gpuledger.policy.preemption import Preemption
@@ -123,13 +123,14 @@ def _run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
     queue, outside = parted(state, yard)
     tree = tree_of(state, queue, config)
     preemption = Preemption(tree, state, yard, config)
-    walk = Walk(order_workloads(tree, queue, config), state, yard, preemption, config)
+    queues = lines(tree, queue, config)
+    walk = Walk(turns_of(queues), state, yard, preemption, config)
     decided = tuple(walk.decide())
     return Cycle(
         cluster=state.cluster,
         at_s=state.at_s,
         supply_milli=state.healthy_milli,
-        allocations=_allocations(tree, state, config),
+        allocations=_allocations(tree, state, config, next_milli(queues["allocated"])),
         decisions=(*decided, *decide_outside(outside, state, yard)),
         reservations=walk.reservations(),
     )
@@ -193,12 +194,14 @@ def _divided(
     return divided.issued_milli, credit
 
 
-def _allocations(tree: Tree, state: ClusterState, config: PolicyConfig) -> tuple[Allocation, ...]:
+def _allocations(
+    tree: Tree, state: ClusterState, config: PolicyConfig, gangs_milli: Mapping[str, int]
+) -> tuple[Allocation, ...]:
     issued, credit = _divided(tree, state, config)
     everyone = (tree.root, *tree.nodes.values())
     entitled = round_exactly(tree, {n.path: n.entitled - n.par_gpu_ms for n in everyone})
     ahead = round_exactly(tree, {n.path: n.ahead for n in everyone})
-    positions = {path: place for place, path in enumerate(order_leaves(tree, config), start=1)}
+    positions = {path: place for place, path in enumerate(order_leaves(tree, config, gangs_milli), start=1)}
     return tuple(
         Allocation(
             account=node.path,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpuledger.policy import explain
+from gpuledger.policy.contenders import Standing
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.lines import Ask
 from gpuledger.policy.outlook import Outlook, figures
@@ -149,6 +150,8 @@ class Walk:
         holders = {turn.workload.workload: turn for turn in turns if turn.workload.workload in reserved}
         self.book = Reservations(state, holders, yard, preemption, config)
         self._heads: dict[SizeClass, Turn] = {}
+        self._exceeded: dict[SizeClass, tuple[Standing, Standing]] = {}
+        """Heads that get no bound, for their side is further beyond its entitlement than one that waits."""
         self._awaited: Turn | None = None
         """The first of the queue, where what others have reserved leaves no hosts for it: nobody gets a new bound."""
         self._awaits_promises = False
@@ -201,6 +204,8 @@ class Walk:
         gang = turn.workload
         seen, leaving = self.yard.version, len(self.yard.leaving)
         held = self.book.release(gang.workload)
+        if held is not None:
+            self.preemption.forget()
         safe_until_s = self._safe_until_s(turn)
         placement = self.yard.fit_now(gang.gpus_milli, gang.gpu_model, safe_until_s)
         free_milli = self.yard.free_milli
@@ -252,7 +257,11 @@ class Walk:
             reason = explain.waits_beside(turn.position, turn.workload.gpus_milli, blocking)
             return self._wait_alone(turn, free_milli, reason, {"reserved_at_s": blocking.at_s})
         reason = explain.waits_at_head(
-            turn, self.book.bound_of(size_class), free_milli=free_milli, awaited=self._awaited
+            turn,
+            self.book.bound_of(size_class),
+            free_milli=free_milli,
+            awaited=self._awaited,
+            exceeded=self._exceeded.get(size_class),
         )
         return self._wait_alone(turn, free_milli, reason, {})
 
@@ -308,9 +317,10 @@ class Walk:
     def _reserve(self, turn: Turn, held: Reservation | None, size_class: SizeClass) -> Reservation | None:
         """Return the reservation of a gang of funded work: a promise when there are victims, else what it held.
 
-        The first of a size class that finds no victims is its head, and gets the class's reservation. Where others'
-        reservations leave no hosts to the first of all, no new ones are made until they have led to their starts: else
-        those of one class after the other could keep it waiting for ever.
+        The first of a size class that finds no victims is its head, and gets the class's reservation; unless somebody
+        waits whom it exceeds, for runs would leave for it whatever the ratios. Where others' reservations leave no
+        hosts to the first of all, no new ones are made until they have led to their starts: else those of one class
+        after the other could keep it waiting for ever.
         """
         if held is not None and held.kind is ReservationKind.PROMISE:
             self.book.keep(held)
@@ -324,7 +334,11 @@ class Walk:
         if held is not None:
             self.book.keep(held)
         elif is_head and self._awaited is None and self.book.bound_of(size_class) is None:
-            held = self.book.target(turn)
+            exceeded = None if is_first else self.preemption.exceeded_by(turn)
+            if exceeded is not None:
+                self._exceeded[size_class] = exceeded
+            else:
+                held = self.book.target(turn)
             if held is None and is_first and not self.book.is_overdue():
                 self._awaited, self._awaits_promises = turn, not self.book.has_bounds()
         if is_head:

@@ -67,7 +67,12 @@ def waits_for_reservation(turn: Turn, kept: Reservation, *, free_milli: int, nam
 
 
 def waits_at_head(
-    turn: Turn, other: Reservation | None, *, free_milli: int, awaited: Turn | None = None
+    turn: Turn,
+    other: Reservation | None,
+    *,
+    free_milli: int,
+    awaited: Turn | None = None,
+    exceeded: tuple[Standing, Standing] | None = None,
 ) -> str:
     """Say what the first of its size class waits for when nothing could be reserved for it.
 
@@ -76,6 +81,7 @@ def waits_at_head(
         other: The reservation of its class, which is another's.
         free_milli: What is free.
         awaited: Who comes first of all and has to get a reservation before anybody else does.
+        exceeded: Its side and one that waits, where that is less far beyond its entitlement.
     """
     reason = (
         f"Waits at the head of its size class: account {_named(turn.chain[-1])} is next, but of the "
@@ -83,6 +89,12 @@ def waits_at_head(
     )
     if other is not None:
         return f"{reason} The reservation of its class is {other.workload}'s until that has started."
+    if exceeded is not None:
+        mine, theirs = exceeded
+        return (
+            f"{reason} Nothing is reserved for it: {_named(mine)} is further beyond its entitlement than "
+            f"{_named(theirs)}, which waits, too."
+        )
     if awaited is None or awaited is turn:
         return f"{reason} What is reserved for others leaves no hosts to reserve."
     return (

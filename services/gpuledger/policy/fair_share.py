@@ -6,19 +6,20 @@ At every level of the tree siblings are compared by
 
 lowest first, and the walk goes down the tree. Before the ratio counts the floor: a sibling that waits while
 it runs below (1 - alpha) of its present entitlement comes first, so that an account back from a long idle
-time catches up without taking everything. After the ratio come the larger shortfall in GPU-time, the account
-whose eligible workload is oldest, and the path. A share of 0 sorts last. Ratios are compared by
-cross-multiplication of integers.
+time catches up without taking everything. It lifts nobody beyond the present entitlement: a gang that does not
+stay within is compared by ratio. After the ratio come the larger shortfall in GPU-time, the account whose
+eligible workload is oldest, and the path. A share of 0 sorts last. Ratios are compared by cross-multiplication
+of integers.
 
 Work without funding (minimum runtime 0, or a share of 0 on its path) comes after all funded work, by least
 unallocated use / share at every level.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuledger.policy.contenders import Contender, Standing, Tier, allocated, floor_milli, unallocated
-from gpuledger.policy.lines import ASK, WORKLOAD, Entry, Line, Queue, line_up
+from gpuledger.policy.lines import ASK, GPUS_MILLI, WORKLOAD, Entry, Line, Queue, line_up
 from gpuledger.policy.state import PendingWorkload, PolicyConfig, WorkClass
 from gpuledger.policy.tree import Tree
 
@@ -76,9 +77,18 @@ class Turn:
         return self.line.leaf(self.place)[0].contender.path
 
 
-def order_leaves(tree: Tree, config: PolicyConfig) -> tuple[str, ...]:
-    """Return the leaves, next to be served first, as the walk down the tree meets them."""
-    return tuple(_walk(allocated(tree, config)))
+def order_leaves(
+    tree: Tree, config: PolicyConfig, next_milli: Mapping[str, int] | None = None
+) -> tuple[str, ...]:
+    """Return the leaves, next to be served first, as the walk down the tree meets them.
+
+    Args:
+        tree: The tree.
+        config: The knobs.
+        next_milli: The gang that would be served next, in milli-GPU, by account; without one the floor counts for
+            whoever waits below it.
+    """
+    return tuple(_walk(allocated(tree, config, next_milli)))
 
 
 def order_workloads(tree: Tree, pending: Iterable[PendingWorkload], config: PolicyConfig) -> tuple[Turn, ...]:
@@ -94,11 +104,24 @@ def order_workloads(tree: Tree, pending: Iterable[PendingWorkload], config: Poli
         pending: Eligible workloads, in any order.
         config: The knobs.
     """
+    return turns_of(lines(tree, pending, config))
+
+
+def turns_of(queues: Mapping[WorkClass, Line]) -> tuple[Turn, ...]:
+    """Return the workloads of the queue of each class, one class after the other."""
     turns: list[Turn] = []
-    for line in lines(tree, pending, config).values():
+    for line in queues.values():
         before = len(turns)
         turns += [Turn(entry, line, place, before) for place, entry in enumerate(line.entries)]
     return tuple(turns)
+
+
+def next_milli(line: Line) -> dict[str, int]:
+    """Return the gang that would be served next below each account of a queue that has work, in milli-GPU."""
+    found = {line.contender.path: line.entries[0][GPUS_MILLI]} if line.entries else {}
+    for below in line.below.values():
+        found |= next_milli(below)
+    return found
 
 
 def lines(tree: Tree, pending: Iterable[PendingWorkload], config: PolicyConfig) -> dict[WorkClass, Line]:

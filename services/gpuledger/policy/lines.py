@@ -3,12 +3,13 @@
 What a workload will hold is counted as use of its account, and of every account above, before the next one is picked.
 So the figures of an account depend on how many of *its own* workloads went before, and on nothing else: below each
 account the order is a sequence of its own. Along that sequence no figure ever gets better. Use and running GPUs grow,
-so the tier, the ratio and the shortfall only get worse, and the oldest that still waits only gets younger. The heads of
+so the ratio and the shortfall only get worse, and so does the tier: a gang that the floor does not lift carries the
+account beyond its entitlement, hence beyond its floor. The oldest that still waits only gets younger. The heads of
 siblings are therefore picked in the order of these figures over all their workloads at once: siblings are merged by
 sorting, and one workload more changes the sequences on its own path only.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, repeat
 from typing import Final, Protocol, TypeVar
@@ -47,6 +48,9 @@ class Queue(Protocol):
 
     def spots(self, place: int) -> "list[tuple[Line, int]]":
         """Return the lines from its root down to its leaf, and its place in each."""
+
+    def beside(self, place: int) -> "list[Iterable[Line]]":
+        """Return for each of them the lines of its siblings that have work, its own included."""
 
     def leaf(self, place: int) -> "tuple[Line, int]":
         """Return the last of them."""
@@ -121,10 +125,9 @@ class Line:
         if len(among.children) == 1:
             return list(zip(*(repeat(0, count) for _ in range(4)), repeat(place), range(count), strict=False))
         used = self.used[:count]
-        tiers = [int(mine.tier(self.running[0]))] * count
-        if tiers[0] == Tier.BELOW_FLOOR:
-            rising = bisect_left(self.running, mine.floor_milli, 0, count)
-            tiers[rising:] = [int(Tier.BY_RATIO)] * (count - rising)
+        lifted = self.lifted
+        tiers = [int(self.tier(0))] * count
+        tiers[lifted:] = [int(Tier.BY_RATIO) if lifted else tiers[0]] * (count - lifted)
         bits, entitled, scale, base = among.rank_bits, mine.entitled, mine.scale, mine.base
         ratios: Iterable[int] = repeat(0)
         if tiers[0] <= Tier.BY_RATIO:
@@ -136,9 +139,18 @@ class Line:
     def standing(self, place: int) -> Standing:
         """Return how the account stands when so many of its workloads went before."""
         mine = self.contender
-        return Standing(
-            mine.path, self.used[place] * mine.scale, mine.entitled, mine.tier(self.running[place])
-        )
+        return Standing(mine.path, self.used[place] * mine.scale, mine.entitled, self.tier(place))
+
+    @property
+    def lifted(self) -> int:
+        """For how many of the first the floor counts."""
+        mine = self.contender
+        below = bisect_left(self.running, mine.floor_milli, 0, len(self.entries))
+        return min(below, bisect_right(self.running, mine.present_milli, 1) - 1)
+
+    def tier(self, place: int) -> Tier:
+        """Return the tier of the account when so many of its workloads went before, for the next of them."""
+        return self.contender.tier(self.running[place], self.entries[place][GPUS_MILLI])
 
     def rank_of(self, place: int) -> int:
         """Return how many are before an entry."""
@@ -167,6 +179,16 @@ class Line:
             return own(self)
         found = {place: line.of_leaves(own) for place, line in self.below.items()}
         return [found[rank[_SIBLING]][rank[_PLACE]] for rank in self.merged]
+
+    def beside(self, place: int) -> list[Iterable["Line"]]:
+        """Return for each line on that way those of the siblings that have work, its own included."""
+        found: list[Iterable[Line]] = []
+        line = self
+        while line.below:
+            rank = line.merged[place]
+            found.append(line.below.values())
+            line, place = line.below[rank[_SIBLING]], rank[_PLACE]
+        return found
 
     def leaf(self, place: int) -> tuple["Line", int]:
         """Return the leaf of an entry, and its place there."""

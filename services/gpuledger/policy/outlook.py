@@ -7,6 +7,7 @@ somebody reads them: of the walk's values right after it, or of a record later (
 from typing import NamedTuple
 
 from gpuledger.policy import explain
+from gpuledger.policy.contenders import Tier
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.lines import Line
 
@@ -71,7 +72,7 @@ class Outlook:
         if self.blocking is not None:
             return Own(turn.position, account, ratio_ppm)
         line, place = spots[self.ahead.level(account)]
-        is_below = line.contender.is_below(line.running[place])
+        is_below = line.tier(place) is Tier.BELOW_FLOOR
         return Own(turn.position, account, ratio_ppm, ratio_of(line, place), is_below)
 
     def told(self, own: Own) -> tuple[str, dict[str, int]]:

@@ -3,7 +3,8 @@
 First unallocated runs, of the accounts that used most without paying. Then runs past their protection and their
 quantum, of accounts that exceed the asker by delta; the two are compared where their paths part, as in the order. Where
 credits divide, a side that runs less than it is issued takes from all that run more. An account is not pushed below its
-floor. Then the asker's own runs of lower priority, past their protection.
+floor, but for runs that put it beyond its entitlement (``floors``). Then the asker's own runs of lower priority, past
+their protection.
 
 Candidates are added in this order until the gang fits. Where they do not suffice because floors refuse some, each of
 these is tried first, too. From the last to the first, each that is not needed is left alone: no victim of what remains
@@ -21,6 +22,7 @@ from typing import Final
 from gpuledger.kernel.accounts import lineage
 from gpuledger.policy.contenders import Standing, Tier
 from gpuledger.policy.fair_share import Turn
+from gpuledger.policy.floors import Floors, Taken
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.ranking import Ranking
 from gpuledger.policy.state import PER_MILLE, ClusterState, PolicyConfig, RunId, RunningRun
@@ -87,8 +89,7 @@ class Preemption:
         self._at_s = state.at_s
         self._quantum_s = config.quantum_s
         self._hysteresis = Fraction(config.hysteresis_permille, PER_MILLE)
-        self._running = {path: node.running_milli for path, node in tree.nodes.items()}
-        self._floor = ranking.floor_milli
+        self._floors = Floors(ranking)
         self._is_by_issue = tree.floors_milli is not None
         self._excess = ranking.excess
         self._excess_rank = ranking.excess_rank
@@ -131,6 +132,10 @@ class Preemption:
             self._in_vain.clear()
         return found
 
+    def forget(self) -> None:
+        """Look anew for what was not found: what somebody had reserved is given up, if only for now."""
+        self._in_vain.clear()
+
     def clear(self, turn: Turn, placement: Placement) -> tuple[Victim, ...] | None:
         """Return a minimal set of runs that make room on these GPUs, whatever the ratios; None when there is none."""
         there = [
@@ -162,6 +167,25 @@ class Preemption:
             run.priority < priority and self._yard.helps(run, gpus_milli, gpu_model)
             for run in self._own.get(leaf, ())
         )
+
+    def rank_of(self, run: RunningRun) -> int:
+        """Return the place of a run's account among all, the furthest beyond its share first."""
+        return self._excess_rank[self._tree.leaf_path(run.account)]
+
+    def exceeded_by(self, turn: Turn) -> tuple[Standing, Standing] | None:
+        """Return where a gang's side stood and a sibling that waits and that it exceeds by delta, if there is one.
+
+        Where the floor counts for the gang, nobody is exceeded.
+        """
+        for mine, siblings in zip(turn.chain, turn.line.beside(turn.place), strict=True):
+            if mine.tier is Tier.BELOW_FLOOR:
+                continue
+            for sibling in siblings:
+                theirs = sibling.contender.path
+                if theirs != mine.account and self._exceeds(mine.account, theirs):
+                    nodes = self._tree.nodes
+                    return _standing(nodes[mine.account]), _standing(nodes[theirs])
+        return None
 
     def take(self, run: RunningRun) -> None:
         """Count a run as leaving."""
@@ -291,8 +315,9 @@ class Preemption:
         """
         taken: list[Victim] = []
         refused: list[Victim] = []
+        beside: Taken = {}
         for victim in candidates:
-            if not self._leaves_floors(victim):
+            if not self._leaves_floors(victim, beside):
                 refused.append(victim)
                 continue
             self.take(victim.run)
@@ -351,18 +376,17 @@ class Preemption:
             *(there[host] for host in self._yard.placements[victim.run.id])
         ).values()
 
-    def _leaves_floors(self, victim: Victim) -> bool:
-        """Say whether nobody on the path of a run is below its floor without it."""
-        return victim.theirs is None or all(
-            self._running[path] - victim.run.gpus_milli >= self._floor[path]
-            for path in lineage(self._leaf[victim.run.account])
-            if len(path) >= len(victim.theirs.account)
-        )
+    def _leaves_floors(self, victim: Victim, taken: Taken) -> bool:
+        """Say whether floors let a run go beside what is taken already, and note it if they do."""
+        if victim.theirs is None:
+            return True
+        path, parting = lineage(self._leaf[victim.run.account]), len(victim.theirs.account)
+        losers = [account for account in path if len(account) >= parting]
+        return self._floors.let_go(losers, victim.run.gpus_milli, taken)
 
     def _count(self, run: RunningRun, sign: int) -> None:
         if run.klass == "allocated":
-            for path in lineage(self._leaf[run.account]):
-                self._running[path] += sign * run.gpus_milli
+            self._floors.count(self._leaf[run.account], sign * run.gpus_milli)
 
 
 def _standing(node: Node) -> Standing:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from gpuledger.policy.contenders import floor_milli
+from gpuledger.policy.contenders import floor_milli, present_milli
 from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.tree import Node, Tree
 
@@ -18,6 +18,7 @@ class Ranking:
     Attributes:
         tree: The accounts.
         floor_milli: Below how many GPUs each is not pushed.
+        present_milli: Up to how many GPUs that keeps a run.
         excess: How far each is beyond its share.
         excess_rank: The place of each, the furthest beyond first.
         unpaid_rank: The place of each, who used most without paying first.
@@ -26,6 +27,7 @@ class Ranking:
     def __init__(self, tree: Tree, config: PolicyConfig) -> None:
         self.tree = tree
         self.floor_milli = {path: floor_milli(node, tree, config) for path, node in tree.nodes.items()}
+        self.present_milli = {path: present_milli(node, tree) for path, node in tree.nodes.items()}
         self.excess = {path: _excess(node) for path, node in tree.nodes.items()}
         self.excess_rank = _ranks(tree, lambda node: self.excess[node.path])
         self.unpaid_rank = _ranks(tree, _unpaid)

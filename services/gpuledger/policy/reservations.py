@@ -233,12 +233,14 @@ class Reservations:
         return self._yard.size_class(sum(reservation.placement.values()))
 
     @cached_property
-    def _by_safety(self) -> list[tuple[int, bool, RunId, RunningRun]]:
+    def _by_safety(self) -> list[tuple[int, bool, int, RunId, RunningRun]]:
         """The runs as the cycle begins, who may be moved first."""
         return sorted(map(self._safety, self._runs.values()))
 
-    def _safety(self, run: RunningRun) -> tuple[int, bool, RunId, RunningRun]:
-        return self._safe_until_s(run), run.klass == "allocated", run.id, run
+    def _safety(self, run: RunningRun) -> tuple[int, bool, int, RunId, RunningRun]:
+        """Sort key: who may be moved first; of several at once, whose account is furthest beyond its share."""
+        rank = self._preemption.rank_of(run)
+        return self._safe_until_s(run), run.klass == "allocated", rank, run.id, run
 
     def _safe_until_s(self, run: RunningRun) -> int:
         return max(run.safe_until_s(self._config.quantum_s), self._at_s)

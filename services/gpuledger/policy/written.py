@@ -1,6 +1,5 @@
 """The decisions of a cycle, written down once: for the digest, for who keeps them, and counted."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -157,9 +156,8 @@ class _Table:
                 self._are_below.append(at < rises)
 
     def _standing(self, line: Line) -> tuple[Sequence[int | None], int]:
-        """Return the ratio before each entry of a line, and the first place at which it runs at its floor."""
+        """Return the ratio before each entry of a line, and the first place for which the floor does not count."""
         if line not in self._standings:
             mine = line.contender
-            rises = bisect_left(line.running, mine.floor_milli) if mine.is_below(mine.floor_milli - 1) else 0
-            self._standings[line] = ratios_millionths(line.used, mine.scale, mine.entitled), rises
+            self._standings[line] = ratios_millionths(line.used, mine.scale, mine.entitled), line.lifted
         return self._standings[line]

@@ -59,33 +59,36 @@ def queue_order(
     """Pick one funded workload at a time, computing every figure of every sibling anew for each pick."""
     left = list(workloads)
     placed: list[dict[str, Any]] = []
-    order: list[str] = []
+
+    def chosen(node: Tree, path: str, part: Fraction) -> dict[str, Any]:
+        """Who would be served next below a node that has work."""
+        if not node["children"]:
+            mine = [w for w in left if w["account"] == path]
+            return min(mine, key=lambda w: (-w["priority"], w["submitted"], w["id"]))
+        whole = sum(child["share"] for child in node["children"])
+        ranked = []
+        for child in node["children"]:
+            here = below(path, child)
+            waiting = [w for w in left if inside(w["account"], here)]
+            if not waiting:
+                continue
+            portion = part * child["share"] / whole
+            following = chosen(child, here, portion)
+            started = [w for w in placed if inside(w["account"], here)]
+            used = total(child, "used") + sum(w["gpus"] * min(w["runtime"], ahead_s) for w in started)
+            running = total(child, "running") + sum(w["gpus"] for w in started)
+            entitled = portion * capacity * (window_s + ahead_s)
+            present = portion * capacity
+            low = running < (1 - alpha) * present and running + following["gpus"] <= present
+            oldest = min(w["eligible"] for w in waiting)
+            ranked.append(((not low, used / entitled, used - entitled, oldest, here), following))
+        return min(ranked, key=lambda entry: entry[0])[1]
+
     while left:
-        node, path, part = tree, "", Fraction(1)
-        while node["children"]:
-            whole = sum(child["share"] for child in node["children"])
-            ranked = []
-            for child in node["children"]:
-                here = below(path, child)
-                waiting = [w for w in left if inside(w["account"], here)]
-                if not waiting:
-                    continue
-                portion = part * child["share"] / whole
-                started = [w for w in placed if inside(w["account"], here)]
-                used = total(child, "used") + sum(w["gpus"] * min(w["runtime"], ahead_s) for w in started)
-                running = total(child, "running") + sum(w["gpus"] for w in started)
-                entitled = portion * capacity * (window_s + ahead_s)
-                low = running < (1 - alpha) * portion * capacity
-                oldest = min(w["eligible"] for w in waiting)
-                key = (not low, used / entitled, used - entitled, oldest, here)
-                ranked.append((key, child, here, portion))
-            _, node, path, part = min(ranked, key=lambda entry: entry[0])
-        mine = [w for w in left if w["account"] == path]
-        chosen = min(mine, key=lambda w: (-w["priority"], w["submitted"], w["id"]))
-        left.remove(chosen)
-        placed.append(chosen)
-        order.append(chosen["id"])
-    return order
+        following = chosen(tree, "", Fraction(1))
+        left.remove(following)
+        placed.append(following)
+    return [w["id"] for w in placed]
 
 
 def inside(account: str, path: str) -> bool:

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 
 from gpuledger.policy.credits import Credit
@@ -69,6 +69,10 @@ class World:
         self.at_s = at_s
         self.jobs: dict[str, Job] = {}
         self.used: Counter[str] = Counter()
+        """Use of the window, by account; with ``!`` what ran unallocated."""
+        self.total: Counter[str] = Counter()
+        """The same since the world began, forgotten never."""
+        self.bursts: deque[tuple[int, str, int]] = deque()
         self.reservations: tuple[Reservation, ...] = ()
         self.credits: dict[str, Credit] = {}
         self.decided_s = at_s
@@ -169,8 +173,14 @@ class World:
         self._remember(cycle)
         for job in self.running():
             key = job.account if job.klass == "allocated" else job.account + "!"
-            self.used[key] += job.gpus * 1000 * self.cycle_s
+            amount = job.gpus * 1000 * self.cycle_s
+            self.used[key] += amount
+            self.total[key] += amount
+            self.bursts.append((self.at_s, key, amount))
         self.at_s += self.cycle_s
+        while self.bursts and self.bursts[0][0] + CONFIG.window_s < self.at_s:
+            _, key, amount = self.bursts.popleft()
+            self.used[key] -= amount
         return cycle
 
     def _carry_out(self, decision: Decision) -> None:

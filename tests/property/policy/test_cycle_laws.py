@@ -23,7 +23,9 @@ BOUND_S = CONFIG.protection_cap_s + CONFIG.grace_s + 2 * CYCLE_S
 """From a reservation to the start: cap, grace, and an interval each until a cycle tells to leave, and lets it start."""
 
 WINDOWS = {"short": 3, "full": 60}[FORM]
-SIZES = (1, 2, 4, 8)
+LONG = 3
+"""Windows in which a gang through the cap is no longer much."""
+LENGTHS = (600, 3600, 20_000, 10**9)
 WHOLES = {"short": 24, "full": 600}[FORM]
 CROWD = 8
 """How many always wait beside a gang that asks for all there is."""
@@ -107,36 +109,111 @@ def part_of(shares: dict[str, int], path: str) -> Fraction:
     return part
 
 
+def ask(rng: random.Random, world: World, sizes: dict[str, list[int]]) -> None:
+    """Let accounts ask for more than there is, each in gangs of its own sizes."""
+    for path, own in sizes.items():
+        for _ in range(world.healthy_milli // 2000 - sum(job.account == path for job in world.waiting())):
+            world.submit(
+                Job(
+                    name=f"w{world.submitted}",
+                    account=path,
+                    gpus=rng.choice(own),
+                    minimum_s=rng.choice([300, 1200, 3600]),
+                    length_s=rng.choice(LENGTHS),
+                    submitted_s=world.at_s,
+                )
+            )
+
+
+def always_asking(
+    rng: random.Random, hosts: int, size: int, *, accounts: int = 2
+) -> tuple[World, dict[str, Fraction]]:
+    """So many accounts or up to six of random shares on so many hosts, and what each is entitled to in milli-GPU."""
+    listed = [HostState(host=f"h{n:02}", gpus_milli=size * 1000, gpu_model="a") for n in range(hosts)]
+    paths = ["p/x", "p/y", "q/x", "q/y/z", "r", "s"][: rng.randint(accounts, 6)]
+    world = World(listed, {path: rng.choice([1, 1, 2, 5]) for path in paths})
+    world.cycle_s = CONFIG.quantum_s
+    return world, {path: part_of(world.shares, path) * world.healthy_milli for path in paths}
+
+
+def gangs_of(entitled_milli: Fraction, *, is_large: bool) -> list[int]:
+    """Sizes of more than an account is entitled to, where one of up to eight is; else of a quarter of it at most."""
+    large = [size for size in (1, 2, 4, 8) if size * 1000 > entitled_milli]
+    small = [size for size in (1, 2, 4, 8) if size * 4000 <= entitled_milli]
+    return large if large and is_large else small or [1]
+
+
+def due(entitled_milli: Fraction, windows: int) -> Fraction:
+    """What whoever always asks gets at least, in milli-GPU x seconds.
+
+    A tenth is for delta, for what others may hold through the cap ahead, and for the time from a reservation to the
+    start. A gang is compared before it starts, so that an account can be one gang through the cap short of its due.
+    """
+    return entitled_milli * windows * CONFIG.window_s * Fraction(9, 10) - 8000 * CONFIG.protection_cap_s
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_who_always_asks_gets_what_it_is_entitled_to_within_a_window(part: int) -> None:
-    """One account has the whole cluster when the others begin to ask; some runs never end by themselves.
-
-    No gang is larger than what its account is entitled to: of larger ones the floor gives an account too much, for
-    it comes first whenever none of them runs (docs/fairness.md).
-    """
+    """One account has the whole cluster when the others begin to ask; some runs never end by themselves."""
     for seed in range(part, WINDOWS, PARTS):
         rng = random.Random(f"window {seed}")
-        hosts = [HostState(host=f"h{n}", gpus_milli=8000, gpu_model="a") for n in range(rng.randint(2, 4))]
-        paths = ["p/x", "p/y", "q/x", "q/y/z", "r", "s"][: rng.randint(2, 6)]
-        world = World(hosts, {path: rng.choice([1, 1, 2, 5]) for path in paths})
-        entitled = {path: part_of(world.shares, path) * world.healthy_milli for path in paths}
-        world.cycle_s, begins_s = CONFIG.quantum_s, world.at_s
-        first = rng.choice(paths)
+        world, entitled = always_asking(rng, rng.randint(2, 4), 8)
+        begins_s = world.at_s
+        first = rng.choice(list(entitled))
         while world.at_s < begins_s + CONFIG.window_s:
-            others = paths if world.at_s > begins_s + 5 * world.cycle_s else [first]
-            for path in others:
-                sizes = [size for size in SIZES if size * 1000 <= entitled[path]] or [1]
-                for _ in range(4 * len(hosts) - sum(job.account == path for job in world.waiting())):
-                    world.submit(
-                        Job(
-                            name=f"w{world.submitted}",
-                            account=path,
-                            gpus=rng.choice(sizes),
-                            minimum_s=rng.choice([300, 1200, 3600]),
-                            length_s=rng.choice([600, 3600, 20_000, 10**9]),
-                            submitted_s=world.at_s,
-                        )
-                    )
+            others = entitled if world.at_s > begins_s + 5 * world.cycle_s else [first]
+            ask(rng, world, {path: [1, 2, 4, 8] for path in others})
             world.tick()
-        for path in paths:
-            assert world.used[path] >= entitled[path] * CONFIG.window_s * Fraction(9, 10), (seed, path)
+        for path in entitled:
+            assert world.total[path] >= due(entitled[path], 1), (seed, path)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_gangs_larger_than_an_entitlement_get_it_and_leave_the_others_theirs(part: int) -> None:
+    """Some accounts ask for gangs of more than they are entitled to, the smallest always, the others for small ones.
+
+    Hosts are of one GPU, and large gangs leave room for everybody's floor, so that nothing is lost to packing.
+    """
+    for seed in range(part, WINDOWS, PARTS):
+        rng = random.Random(f"large gangs {seed}")
+        world, entitled = always_asking(rng, 24, 1, accounts=4)
+        smallest = min(entitled, key=lambda path: entitled[path])
+        sizes = {
+            path: gangs_of(milli, is_large=path == smallest or rng.random() < 0.5)
+            for path, milli in entitled.items()
+        }
+        assert min(sizes[smallest]) * 1000 > entitled[smallest]
+        ends_s = world.at_s + LONG * CONFIG.window_s
+        while world.at_s < ends_s:
+            ask(rng, world, sizes)
+            world.tick()
+        for path in entitled:
+            assert world.total[path] >= due(entitled[path], LONG), (seed, path)
+
+
+@pytest.mark.parametrize("comes_back", ["large", "small"])
+def test_who_comes_back_catches_up_and_pushes_nobody_out_for_a_window(comes_back: str) -> None:
+    """One had the cluster for a window; large's gangs are of half the cluster, of which it is entitled to a third."""
+    rng = random.Random(comes_back)
+    world = World(
+        [HostState(host=f"h{n}", gpus_milli=8000, gpu_model="a") for n in range(2)], {"large": 1, "small": 2}
+    )
+    world.cycle_s, begins_s = CONFIG.quantum_s, world.at_s
+    sizes = {"large": [8], "small": [1, 2]}
+    entitled = {path: part_of(world.shares, path) * world.healthy_milli for path in sizes}
+    got: list[dict[str, Fraction]] = []
+    for window in range(3):
+        before = dict(world.total)
+        while world.at_s < begins_s + (window + 1) * CONFIG.window_s:
+            ask(rng, world, {path: own for path, own in sizes.items() if window or path != comes_back})
+            world.tick()
+        got.append(
+            {
+                path: (world.total[path] - before.get(path, 0)) / (entitled[path] * CONFIG.window_s)
+                for path in sizes
+            }
+        )
+    assert got[0][comes_back] == 0
+    assert got[1][comes_back] >= Fraction(9, 10)
+    assert min(got[1].values()) >= Fraction(1, 2)
+    assert min(got[2].values()) >= Fraction(9, 10)

@@ -27,9 +27,19 @@ def picked(top: Contender, waiting_at: dict[str, list[Entry]]) -> list[str]:
             return waiting_at.get(contender.path, [])
         return [entry for child in contender.children for entry in has_work(child)]
 
+    def best(contender: Contender) -> Contender:
+        return min((child for child in contender.children if has_work(child)), key=key)
+
+    def gang_milli(contender: Contender) -> int:
+        """What would be served next there."""
+        while contender.children:
+            contender = best(contender)
+        return waiting_at[contender.path][0][GPUS_MILLI]
+
     def key(contender: Contender) -> tuple[Any, ...]:
         amount = contender.used + used.get(contender.path, 0)
-        tier = contender.tier(contender.running_milli + running.get(contender.path, 0))
+        running_milli = contender.running_milli + running.get(contender.path, 0)
+        tier = contender.tier(running_milli, gang_milli(contender))
         ratio = Fraction(amount, contender.entitled) if tier <= 1 else Fraction(0)
         oldest = min(entry[ELIGIBLE] for entry in has_work(contender))
         return tier, ratio, amount * contender.scale - contender.base, oldest, contender.path
@@ -37,7 +47,7 @@ def picked(top: Contender, waiting_at: dict[str, list[Entry]]) -> list[str]:
     while has_work(top):
         way = [top]
         while way[-1].children:
-            way.append(min((child for child in way[-1].children if has_work(child)), key=key))
+            way.append(best(way[-1]))
         entry = waiting_at[way[-1].path].pop(0)
         found.append(entry[WORKLOAD].workload)
         for contender in way:

@@ -1,12 +1,14 @@
 """Victims of one gang, against a search of everything: none without need, none too many, none out of bounds."""
 
 from collections import Counter
+from fractions import Fraction
 from itertools import chain, combinations
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.property.policy.test_cycle_laws import part_of
 from tests.property.policy.test_placement import Host, placements
 
 from gpuledger.policy.cycle import (
@@ -52,10 +54,17 @@ settled = st.fixed_dictionaries(
 """Of those only floors keep anybody."""
 runs = st.one_of(st.lists(some, max_size=6), st.lists(settled, min_size=3, max_size=8))
 used = st.fixed_dictionaries({name: st.sampled_from([0, 1, 4]) for name in "abc"})
+departments = st.sampled_from([{"a": "", "b": "", "c": ""}, {"a": "", "b": "p/", "c": "p/"}])
+"""Above whom: nobody, or p, as which b and c are entitled to as much as a together."""
 
 
 def drawn_cycle(
-    sizes: list[int], drawn: list[dict[str, Any]], usage: dict[str, int], gpus: int, config: PolicyConfig
+    sizes: list[int],
+    drawn: list[dict[str, Any]],
+    usage: dict[str, int],
+    gpus: int,
+    above: dict[str, str],
+    config: PolicyConfig,
 ) -> tuple[Cycle, list[RunningRun]]:
     """A gang of account a asks; every run is on the first host that has room for it."""
     free = dict(enumerate(sizes))
@@ -69,7 +78,7 @@ def drawn_cycle(
             RunningRun(
                 workload=f"r{n}",
                 run="1",
-                account=entry["account"],
+                account=above[entry["account"]] + entry["account"],
                 gpus_milli=entry["gpus"] * 1000,
                 started_at_s=NOW_S - entry["age"],
                 protected_until_s=NOW_S + 1 if entry["protected"] else NOW_S - 1,
@@ -88,10 +97,10 @@ def drawn_cycle(
         capacity_window_gpu_ms=healthy_milli * config.window_s,
         accounts=tuple(
             AccountState(
-                account=name,
+                account=above[name] + name,
                 share=1,
                 used_gpu_ms=times * healthy_milli * config.window_s // 4,
-                demand_milli=demand[name],
+                demand_milli=demand[above[name] + name],
             )
             for name, times in usage.items()
         ),
@@ -126,14 +135,24 @@ def fits(sizes: list[int], running: list[RunningRun], gone: set[str], gpus: int)
 
 
 def paid(running: list[RunningRun]) -> Counter[str]:
-    """What every account pays for, in milli-GPU."""
+    """What every account and every department pays for, in milli-GPU."""
     found: Counter[str] = Counter()
     for run in running:
-        found[run.account] += run.gpus_milli if run.klass == "allocated" else 0
+        for account in {run.account, run.account.split("/")[0]}:
+            found[account] += run.gpus_milli if run.klass == "allocated" else 0
     return found
 
 
-def may_leave(run: RunningRun, usage: dict[str, int], config: PolicyConfig, *, has_claim: bool) -> bool:
+def beyond(usage: dict[str, int], above: dict[str, str], account: str) -> Fraction:
+    """By how much of the cluster's weeks the side of an account, seen from a, used more than its part allows."""
+    side = [name for name in usage if (above[name] + name).split("/")[0] == account.split("/", maxsplit=1)[0]]
+    sides = len({(above[name] + name).split("/")[0] for name in usage})
+    return Fraction(sum(usage[name] for name in side) * sides)
+
+
+def may_leave(
+    run: RunningRun, usage: dict[str, int], above: dict[str, str], config: PolicyConfig, *, has_claim: bool
+) -> bool:
     """The rule in one sentence: unpaid; or past protection, and own and lower, or of a higher account and settled.
 
     With a claim to what credits issue it is against any account.
@@ -144,16 +163,29 @@ def may_leave(run: RunningRun, usage: dict[str, int], config: PolicyConfig, *, h
         return False
     if run.account == "a":
         return run.priority < 1
-    # A quarter of a cluster's week is 0.716 of what a third of it is entitled to: any step exceeds delta.
-    return (has_claim or usage[run.account] > usage["a"]) and NOW_S - run.started_at_s >= config.quantum_s
+    # A quarter of a cluster's week is 0.477 of what a half of it is entitled to, or more: any step exceeds delta.
+    exceeds = beyond(usage, above, run.account) > beyond(usage, above, "a")
+    return (has_claim or exceeds) and NOW_S - run.started_at_s >= config.quantum_s
 
 
-def leaves_floors(running: list[RunningRun], gone: set[str], floors: dict[str, int]) -> bool:
-    """Say whether nobody who pays is below its floor, of those who lose something to another account."""
+def leaves_floors(
+    running: list[RunningRun], gone: set[str], floors: dict[str, int], present: dict[str, Fraction]
+) -> bool:
+    """Say whether nobody who loses something is below its floor, but for runs each larger than what is left to it."""
     stays = paid([run for run in running if run.workload not in gone])
-    return all(
-        stays[name] >= floors[name] or stays[name] == paid(running)[name] for name in floors if name != "a"
-    )
+    for name, floor in floors.items():
+        lost = [
+            run.gpus_milli
+            for run in running
+            if run.workload in gone
+            and run.klass == "allocated"
+            and name in (run.account, run.account.split("/")[0])
+        ]
+        if name == "a" or not lost or stays[name] >= floor:
+            continue
+        if any(stays[name] + milli <= present[name] for milli in lost):
+            return False
+    return True
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -163,19 +195,35 @@ def leaves_floors(running: list[RunningRun], gone: set[str], floors: dict[str, i
     drawn=runs,
     usage=used,
     gpus=st.sampled_from([1, 2, 4, 6, 8]),
+    above=departments,
 )
 def test_victims_suffice_are_all_needed_and_are_found_whenever_there_are_any(
-    config: PolicyConfig, sizes: list[int], drawn: list[dict[str, Any]], usage: dict[str, int], gpus: int
+    config: PolicyConfig,
+    sizes: list[int],
+    drawn: list[dict[str, Any]],
+    usage: dict[str, int],
+    gpus: int,
+    above: dict[str, str],
 ) -> None:
-    cycle, running = drawn_cycle(sizes, drawn, usage, gpus, config)
+    cycle, running = drawn_cycle(sizes, drawn, usage, gpus, above, config)
     victims = {decision.workload for decision in cycle.decisions if decision.action == "preempt"}
-    floor_milli = -(-sum(sizes) * (1000 - config.floor_alpha_permille) // len(usage))
-    floors = dict.fromkeys(usage, floor_milli)
+    parts = {
+        row.account: part_of(dict.fromkeys((above[n] + n for n in usage), 1), row.account)
+        for row in cycle.allocations
+    }
+    present = {name: part * sum(sizes) * 1000 for name, part in parts.items()}
+    floors = {
+        name: -(-entitled * (1000 - config.floor_alpha_permille) // 1000)
+        for name, entitled in present.items()
+    }
     has_claim = False
     if config.division == "credits":
         floors = {one.account: one.issued_milli for one in cycle.allocations}
-        has_claim = paid(running)["a"] < floors["a"]
-    candidates = {run.workload for run in running if may_leave(run, usage, config, has_claim=has_claim)}
+        present = {one.account: Fraction(one.issued_milli) for one in cycle.allocations}
+        has_claim = paid(running)["a"] < floors["a"] and paid(running)["a"] + gpus * 1000 <= floors["a"]
+    candidates = {
+        run.workload for run in running if may_leave(run, usage, above, config, has_claim=has_claim)
+    }
     gang = next(decision for decision in cycle.decisions if decision.workload == "gang")
     assert victims <= candidates
     if fits(sizes, running, set(), gpus):
@@ -185,11 +233,12 @@ def test_victims_suffice_are_all_needed_and_are_found_whenever_there_are_any(
         combinations(sorted(candidates), count) for count in range(len(candidates) + 1)
     )
     assert bool(victims) == any(
-        fits(sizes, running, set(gone), gpus) and leaves_floors(running, set(gone), floors) for gone in sets
+        fits(sizes, running, set(gone), gpus) and leaves_floors(running, set(gone), floors, present)
+        for gone in sets
     )
     if victims:
         assert fits(sizes, running, victims, gpus)
-        assert leaves_floors(running, victims, floors)
+        assert leaves_floors(running, victims, floors, present)
         assert not any(
             fits(sizes, running, set(fewer), gpus) for fewer in combinations(victims, len(victims) - 1)
         )

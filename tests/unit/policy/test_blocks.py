@@ -1,5 +1,7 @@
 """The queue in blocks says of every workload what the merged queue says."""
 
+from collections.abc import Iterable
+
 from tests.unit.policy.forests import forest, pending
 
 from gpuledger.policy.blocks import Blocks, cut
@@ -23,6 +25,12 @@ def queue(tree: Tree, names: set[str] | None = None) -> Line:
     return lines(tree, waiting, CONFIG)["allocated"]
 
 
+def named(levels: list[Iterable[Line]]) -> list[set[str]]:
+    """Who stands beside others, level by level."""
+    found = [{line.contender.path for line in level} for level in levels]
+    return [level if len(level) > 1 else set() for level in found]
+
+
 def same(tree: Tree, blocks: Blocks, line: Line) -> None:
     assert len(blocks) == len(line.entries)
     for place, entry in enumerate(line.entries):
@@ -34,6 +42,7 @@ def same(tree: Tree, blocks: Blocks, line: Line) -> None:
         assert [above.standing(n) for above, n in blocks.spots(at)] == [
             above.standing(n) for above, n in line.spots(place)
         ]
+        assert named(blocks.beside(at)) == named(line.beside(place))
         assert blocks.leaf(at)[0].contender.path == line.leaf(place)[0].contender.path
 
 

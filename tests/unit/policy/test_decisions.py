@@ -71,9 +71,8 @@ def test_work_that_would_pass_a_reservation_is_told_of_it() -> None:
         "minimum runtime would end later."
     )
     assert reason(cycle, "gang") == (
-        "Waits at the head of its size class: account a (ratio 0.000000, running below its floor) is next, but of "
-        "the 16 GPUs asked for, 8 GPUs are missing. Reserved: 16 GPUs on 2 hosts (h0 to h1), from "
-        "1970-01-12T15:46:40Z on at the latest, "
+        "Waits at the head of its size class: account a (ratio 0.000000) is next, but of the 16 GPUs asked for, "
+        "8 GPUs are missing. Reserved: 16 GPUs on 2 hosts (h0 to h1), from 1970-01-12T15:46:40Z on at the latest, "
         "when the runs there are past their minimum runtime."
     )
 
@@ -215,3 +214,69 @@ def test_who_found_no_room_beside_a_reservation_is_decided_anew_once_that_is_giv
     cycle = run_cycle(cluster(ACCOUNTS, queue, [busy], on=hosts(8, 8), reservations=[kept]), PolicyConfig())
     assert actions(cycle) == {"k1": "wait", "k2": "wait", "w": "start", "k3": "start"}
     assert cycle.reservations == ()
+
+
+def two_classes(*, used: int, share: int = 1, **first: int) -> Cycle:
+    """Two heads: small of a, which used a hundred, and wide of b; c holds all 32 GPUs for an hour."""
+    accounts = [
+        account("a", used=100, demand=4),
+        account("b", share=share, used=used, demand=16),
+        account("c", share=10 - share),
+    ]
+    queue = [pending("small", "a", gpus=4, **first), pending("wide", "b", gpus=16)]
+    busy = [
+        run("c", gpus=8, name=f"c{n}", hosts={f"h{n}": 8}, protected_until_s=AT_S + HOUR_S) for n in range(4)
+    ]
+    return run_cycle(cluster(accounts, queue, busy, on=hosts(8, 8, 8, 8)), PolicyConfig())
+
+
+def test_the_head_of_a_class_gets_no_reservation_while_one_waits_whom_it_exceeds() -> None:
+    assert [kept.workload for kept in two_classes(used=100).reservations] == ["small", "wide"]
+    cycle = two_classes(used=200)
+    assert [kept.workload for kept in cycle.reservations] == ["small"]
+    assert reason(cycle, "wide").endswith(
+        "16 GPUs are missing. Nothing is reserved for it: b (ratio 0.390625) is further beyond its entitlement "
+        "than a (ratio 0.195312), which waits, too."
+    )
+
+
+def test_who_comes_first_of_all_gets_its_reservation_whomever_it_exceeds() -> None:
+    """What a has may not start yet."""
+    cycle = two_classes(used=200, eligible_at_s=AT_S + 1)
+    assert [kept.workload for kept in cycle.reservations] == ["wide"]
+
+
+def test_for_whom_the_floor_counts_gets_the_reservation_of_its_class_whomever_it_exceeds() -> None:
+    """Both run less than half of what they are entitled to, 5 GPUs and 16, and their gangs stay within."""
+    accounts = [account("a", share=2, used=100), account("b", share=6, used=2000), account("c", share=4)]
+    queue = [pending("small", "a", gpus=4), pending("wide", "b", gpus=16)]
+    busy = [
+        run("c", gpus=8, name=f"c{n}", hosts={f"h{n}": 8}, protected_until_s=AT_S + HOUR_S) for n in range(4)
+    ]
+    cycle = run_cycle(cluster(accounts, queue, busy, on=hosts(8, 8, 8, 8)), PolicyConfig())
+    assert [decision.workload for decision in cycle.decisions] == ["small", "wide"]
+    assert [kept.workload for kept in cycle.reservations] == ["small", "wide"]
+
+
+def test_who_found_none_of_its_own_runs_in_the_way_looks_anew_once_a_reservation_is_given_up() -> None:
+    """h0 is reserved for w, so that none of a's own work could stay there; w starts on h1, which takes no h100."""
+    on = (*hosts(8), HostState(host="h1", gpus_milli=8000, gpu_model="h200"))
+    queue = [
+        pending("head", "c", gpus=8, gpu_model="h100"),
+        pending("first", "a", gpus=8, gpu_model="h100", priority=5),
+        pending("w", "b", gpus=8),
+        pending("second", "a", gpus=8, gpu_model="h100", priority=5, submitted_at_s=1),
+    ]
+    accounts = [account("a", used=100), account("b", used=101), account("c", used=99)]
+    kept = Reservation(workload="w", placement={"h0": 8000}, at_s=AT_S + HOUR_S, kind=ReservationKind.BOUND)
+    mine = run("a", gpus=8, name="mine", hosts={"h0": 8})
+    state = cluster(accounts, queue, [mine], on=on, reservations=[kept])
+    cycle = run_cycle(state, PolicyConfig(floor_alpha_permille=1000))
+    assert actions(cycle) == {
+        "head": "wait",
+        "first": "wait",
+        "w": "start",
+        "second": "wait",
+        "mine": "preempt",
+    }
+    assert [kept.workload for kept in cycle.reservations] == ["second"]

@@ -170,8 +170,14 @@ def test_an_account_keeps_its_floor_at_every_level_of_its_path() -> None:
         run("p/x", gpus=8, name="x1", hosts={"h1": 8}),
         run("p/y", gpus=8, name="y0", hosts={"h2": 8}),
     ]
-    # Of 24 GPUs p is entitled to 8 and each project to 4; with alpha 0 that is their floor.
-    for alpha, gpus, expected in ((0, 8, ["x0"]), (0, 16, None), (1000, 24, ["x0", "x1", "y0"])):
+    # Of 24 GPUs p is entitled to 8 and each project to 4; with alpha 0 that is their floor, which keeps no run of 8 for
+    # a project, but the last of them for p.
+    for alpha, gpus, expected in (
+        (0, 8, ["x0"]),
+        (0, 16, ["x0", "x1"]),
+        (0, 24, None),
+        (1000, 24, ["x0", "x1", "y0"]),
+    ):
         scene = Scene(accounts, [pending("w", "a", gpus=gpus)], running, on=hosts(8, 8, 8), alpha=alpha)
         found = scene.victims("w")
         assert (None if found is None else [name for name, _ in found]) == expected, (alpha, gpus)

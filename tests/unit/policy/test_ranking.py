@@ -26,5 +26,13 @@ def test_the_floor_is_a_part_of_the_entitlement_and_what_is_issued_where_credits
     tree = forest(ACCOUNTS, gpus=12)
     floors = Ranking(tree, PolicyConfig(floor_alpha_permille=250)).floor_milli
     assert floors == {"a": 6000, "p": 3000, "p/x": 750, "p/y": 2250, "z": 0}
+    assert Ranking(tree, PolicyConfig()).present_milli == {
+        "a": 8000,
+        "p": 4000,
+        "p/x": 1000,
+        "p/y": 3000,
+        "z": 0,
+    }
     issued = dict.fromkeys(tree.nodes, 1000)
-    assert Ranking(replace(tree, floors_milli=issued), PolicyConfig()).floor_milli == issued
+    by_credits = Ranking(replace(tree, floors_milli=issued), PolicyConfig())
+    assert by_credits.floor_milli == by_credits.present_milli == issued

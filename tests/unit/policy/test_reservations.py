@@ -311,3 +311,16 @@ def test_promises_are_not_renewed_either_where_they_alone_keep_the_first_from_ho
 
 def test_a_promise_that_nobody_makes_room_for_holds_up_no_others() -> None:
     assert promised_to_small(AT_S - HOUR_S) == ["free", "run1"]
+
+
+def test_of_hosts_that_are_empty_at_once_the_one_of_who_is_furthest_beyond_is_reserved() -> None:
+    """Both runs may leave now; that a exceeds b by less than delta lets neither leave for ratios."""
+    accounts = [account("a", used=300), account("b", used=301), account("c", used=300)]
+    for first, second in ("ab", "ba"):
+        running = [
+            run(first, gpus=8, name="run0", hosts={"h0": 8}),
+            run(second, gpus=8, name="run1", hosts={"h1": 8}),
+        ]
+        state = cluster(accounts, [pending("w", "c", gpus=8)], running, on=hosts(8, 8))
+        (kept,) = run_cycle(state, PolicyConfig()).reservations
+        assert kept.placement == {f"h{(first, second).index('b')}": 8000}

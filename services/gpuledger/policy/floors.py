@@ -1,0 +1,48 @@
+"""Which runs floors keep while others' work looks for room. Pure."""
+
+from collections.abc import Iterable
+
+from gpuledger.kernel.accounts import lineage
+from gpuledger.policy.ranking import Ranking
+
+Taken = dict[str, int]
+"""The smallest run that an account loses, in milli-GPU, by account: what one search has taken so far."""
+
+
+class Floors:
+    """Running GPUs by account as runs are taken, and their floors.
+
+    An account is not pushed below its floor; but for runs any one of which would put it beyond its present entitlement.
+    Such a gang is not let start by the floor either: ratios decide of both, and what is taken is made good by them.
+
+    Args:
+        ranking: The accounts as they stand at the beginning of the cycle.
+    """
+
+    def __init__(self, ranking: Ranking) -> None:
+        self._running = {path: node.running_milli for path, node in ranking.tree.nodes.items()}
+        self._floor = ranking.floor_milli
+        self._present = ranking.present_milli
+
+    def count(self, leaf: str, gpus_milli: int) -> None:
+        """Count GPUs as running at a leaf, fewer when negative."""
+        for account in lineage(leaf):
+            self._running[account] += gpus_milli
+
+    def let_go(self, accounts: Iterable[str], gpus_milli: int, taken: Taken) -> bool:
+        """Say whether a run may go, and note it as taken if it may.
+
+        Whatever may go together may go in part, and in any order.
+
+        Args:
+            accounts: Those of its path that lose by it.
+            gpus_milli: The run.
+            taken: What goes besides.
+        """
+        least = {account: min(taken.get(account, gpus_milli), gpus_milli) for account in accounts}
+        for account, least_milli in least.items():
+            stays_milli = self._running[account] - gpus_milli
+            if stays_milli < self._floor[account] and stays_milli + least_milli <= self._present[account]:
+                return False
+        taken |= least
+        return True
