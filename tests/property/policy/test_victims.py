@@ -58,15 +58,8 @@ departments = st.sampled_from([{"a": "", "b": "", "c": ""}, {"a": "", "b": "p/",
 """Above whom: nobody, or p, as which b and c are entitled to as much as a together."""
 
 
-def drawn_cycle(
-    sizes: list[int],
-    drawn: list[dict[str, Any]],
-    usage: dict[str, int],
-    gpus: int,
-    above: dict[str, str],
-    config: PolicyConfig,
-) -> tuple[Cycle, list[RunningRun]]:
-    """A gang of account a asks; every run is on the first host that has room for it."""
+def placed(sizes: list[int], drawn: list[dict[str, Any]], above: dict[str, str]) -> list[RunningRun]:
+    """Every run is on the first host that has room for it; what finds none is left out."""
     free = dict(enumerate(sizes))
     running = []
     for n, entry in enumerate(drawn):
@@ -87,6 +80,18 @@ def drawn_cycle(
                 priority=entry["priority"],
             )
         )
+    return running
+
+
+def drawn_cycle(
+    sizes: list[int],
+    running: list[RunningRun],
+    usage: dict[str, int],
+    gpus: int,
+    above: dict[str, str],
+    config: PolicyConfig,
+) -> Cycle:
+    """A gang of account a asks."""
     healthy_milli = sum(sizes) * 1000
     demand = paid(running)
     demand["a"] += gpus * 1000
@@ -120,7 +125,7 @@ def drawn_cycle(
             HostState(host=f"h{n}", gpus_milli=size * 1000, gpu_model="a") for n, size in enumerate(sizes)
         ),
     )
-    return run_cycle(state, config), running
+    return run_cycle(state, config)
 
 
 def fits(sizes: list[int], running: list[RunningRun], gone: set[str], gpus: int) -> bool:
@@ -205,7 +210,8 @@ def test_victims_suffice_are_all_needed_and_are_found_whenever_there_are_any(
     gpus: int,
     above: dict[str, str],
 ) -> None:
-    cycle, running = drawn_cycle(sizes, drawn, usage, gpus, above, config)
+    running = placed(sizes, drawn, above)
+    cycle = drawn_cycle(sizes, running, usage, gpus, above, config)
     victims = {decision.workload for decision in cycle.decisions if decision.action == "preempt"}
     parts = {
         row.account: part_of(dict.fromkeys((above[n] + n for n in usage), 1), row.account)
