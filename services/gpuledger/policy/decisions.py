@@ -318,9 +318,9 @@ class Walk:
         """Return the reservation of a gang of funded work: a promise when there are victims, else what it held.
 
         The first of a size class that finds no victims is its head, and gets the class's reservation; unless somebody
-        waits whom it exceeds, for runs would leave for it whatever the ratios. Where others' reservations leave no
-        hosts to the first of all, no new ones are made until they have led to their starts: else those of one class
-        after the other could keep it waiting for ever.
+        whom it exceeds waits for the same, for runs would leave for it whatever the ratios. Where others' reservations
+        leave no hosts to the first of all, no new ones are made until they have led to their starts: else those of one
+        class after the other could keep it waiting for ever.
         """
         if held is not None and held.kind is ReservationKind.PROMISE:
             self.book.keep(held)

@@ -93,6 +93,11 @@ class Line:
         return self._asks
 
     @property
+    def models(self) -> set[str | None]:
+        """The GPU models that are insisted on, None where any will do."""
+        return {gpu_model for _, _, gpu_model, _ in self.asks}
+
+    @property
     def firsts(self) -> tuple[int, ...]:
         """The first place of all who ask for the same."""
         if self._firsts is None:

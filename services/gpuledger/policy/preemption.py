@@ -173,17 +173,21 @@ class Preemption:
         return self._excess_rank[self._tree.leaf_path(run.account)]
 
     def exceeded_by(self, turn: Turn) -> tuple[Standing, Standing] | None:
-        """Return where a gang's side stood and a sibling that waits and that it exceeds by delta, if there is one.
+        """Return where a gang's side stood and a sibling that it exceeds by delta and that waits for the same GPUs.
 
         Where the floor counts for the gang, nobody is exceeded.
         """
+        nodes, could_share = self._tree.nodes, self._yard.could_share
         for mine, siblings in zip(turn.chain, turn.line.beside(turn.place), strict=True):
             if mine.tier is Tier.BELOW_FLOOR:
                 continue
             for sibling in siblings:
                 theirs = sibling.contender.path
-                if theirs != mine.account and self._exceeds(mine.account, theirs):
-                    nodes = self._tree.nodes
+                if (
+                    theirs != mine.account
+                    and self._exceeds(mine.account, theirs)
+                    and any(could_share(turn.workload.gpu_model, model) for model in sibling.models)
+                ):
                     return _standing(nodes[mine.account]), _standing(nodes[theirs])
         return None
 

@@ -124,6 +124,11 @@ class Yard:
         """Say whether the hosts of a placement take runs, and are large enough."""
         return all(0 < milli <= self._size.get(host, 0) for host, milli in placement.items())
 
+    def could_share(self, gpu_model: str | None, other: str | None) -> bool:
+        """Say whether work for a model could take GPUs that work for another could take."""
+        mine, theirs = self._of(gpu_model), self._of(other)
+        return mine is None or theirs is None or mine == theirs
+
     def goes_on_one_host(self, gpus_milli: int) -> bool:
         """Say whether a gang starts on one host wherever it starts."""
         return gpus_milli <= self._smallest_milli

@@ -1,5 +1,7 @@
 """What the walk decides for waiting workloads: starts, backfill, lending, heads by size class."""
 
+from dataclasses import replace
+
 from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
 
 from gpuledger.policy.cycle import (
@@ -216,18 +218,26 @@ def test_who_found_no_room_beside_a_reservation_is_decided_anew_once_that_is_giv
     assert cycle.reservations == ()
 
 
-def two_classes(*, used: int, share: int = 1, **first: int) -> Cycle:
+def two_classes(
+    *,
+    used: int,
+    on: tuple[HostState, ...] = hosts(8, 8, 8, 8),
+    eligible_at_s: int = 0,
+    gpu_model: str | None = None,
+) -> Cycle:
     """Two heads: small of a, which used a hundred, and wide of b; c holds all 32 GPUs for an hour."""
     accounts = [
         account("a", used=100, demand=4),
-        account("b", share=share, used=used, demand=16),
-        account("c", share=10 - share),
+        account("b", used=used, demand=16),
+        account("c", share=9),
     ]
-    queue = [pending("small", "a", gpus=4, **first), pending("wide", "b", gpus=16)]
+    first = pending("small", "a", gpus=4, eligible_at_s=eligible_at_s)
+    queue = [replace(first, gpu_model=gpu_model), pending("wide", "b", gpus=16, gpu_model="h100")]
     busy = [
-        run("c", gpus=8, name=f"c{n}", hosts={f"h{n}": 8}, protected_until_s=AT_S + HOUR_S) for n in range(4)
+        run("c", gpus=8, name=f"c{n}", hosts={host.host: 8}, protected_until_s=AT_S + HOUR_S)
+        for n, host in enumerate(on)
     ]
-    return run_cycle(cluster(accounts, queue, busy, on=hosts(8, 8, 8, 8)), PolicyConfig())
+    return run_cycle(cluster(accounts, queue, busy, on=on), PolicyConfig())
 
 
 def test_the_head_of_a_class_gets_no_reservation_while_one_waits_whom_it_exceeds() -> None:
@@ -244,6 +254,14 @@ def test_who_comes_first_of_all_gets_its_reservation_whomever_it_exceeds() -> No
     """What a has may not start yet."""
     cycle = two_classes(used=200, eligible_at_s=AT_S + 1)
     assert [kept.workload for kept in cycle.reservations] == ["wide"]
+
+
+def test_who_waits_for_another_model_keeps_nobody_from_a_reservation() -> None:
+    both = ["small", "wide"]
+    for asked, reserved in (("h100", ["small"]), (None, ["small"]), ("h200", both)):
+        other = HostState(host="other", gpus_milli=8000, gpu_model="h200")
+        cycle = two_classes(used=200, on=(*hosts(8, 8, 8), other), gpu_model=asked)
+        assert [kept.workload for kept in cycle.reservations] == reserved, asked
 
 
 def test_for_whom_the_floor_counts_gets_the_reservation_of_its_class_whomever_it_exceeds() -> None:
