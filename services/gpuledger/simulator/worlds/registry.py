@@ -7,12 +7,14 @@ from gpuledger.kernel.near import did_you_mean
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.worlds.fifo import Fifo
 from gpuledger.simulator.worlds.gpuledger import Gpuledger
+from gpuledger.simulator.worlds.multifactor import Multifactor
 from gpuledger.simulator.worlds.old import Old
 from gpuledger.simulator.worlds.protocol import World
 
 WORLDS: Mapping[str, Callable[[Scenario, int], World]] = {
     "old": Old,
     "fifo": Fifo,
+    "multifactor": Multifactor,
     "gpuledger": Gpuledger,
 }
 """What makes a world of a scenario and a seed."""

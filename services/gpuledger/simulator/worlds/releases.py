@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from gpuledger.simulator.facts import Placement
@@ -60,9 +61,9 @@ class _Watch:
         self.size_milli = size_milli
         self._hosts = hosts
         self._wholes, self._rest_milli = divmod(gpus_milli, size_milli)
-        self._empty = self._enough = 0
-        for host in hosts:
-            self.count(-1, free.get(host, -1))
+        there = [free[host] for host in hosts if host in free]
+        self._empty = sum(milli == size_milli for milli in there)
+        self._enough = sum(milli >= self._rest_milli for milli in there)
 
     def count(self, before_milli: int, after_milli: int) -> None:
         """Take note that more is free on a host."""
@@ -89,7 +90,13 @@ class _Watch:
         return placement
 
 
-def opening(floor: Floor, releases: Releases, job: Job, now_s: int) -> Opening | None:
+def opening(
+    floor: Floor,
+    releases: Releases,
+    job: Job,
+    now_s: int,
+    promised: Mapping[str, int] = MappingProxyType({}),
+) -> Opening | None:
     """Return from when on a gang has room when nobody else starts; None when it never has.
 
     Args:
@@ -97,8 +104,12 @@ def opening(floor: Floor, releases: Releases, job: Job, now_s: int) -> Opening |
         releases: When runs end at the latest.
         job: Who asks.
         now_s: Now.
+        promised: What is promised to others, by host: it is not there for this one, whatever becomes free.
     """
     free = dict(floor.free)
+    for host, milli in promised.items():
+        if host in free:
+            free[host] -= milli
     watches: dict[str, _Watch] = {}
     for (model, size_milli), hosts in floor.kinds.items():
         if job.gpu_model in (None, model):
