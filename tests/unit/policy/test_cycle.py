@@ -62,6 +62,16 @@ def test_allocations_hold_every_account_with_its_place() -> None:
     assert published["q"]["issued_gpus"] == 0
 
 
+def test_places_are_those_of_the_gangs_that_would_be_served_next() -> None:
+    """Both run nothing of their 50 GPUs, and b used more: the floor counts for whom its gang leaves within them."""
+    accounts = [account("p/a", demand=51), account("p/b", demand=51, used=1), account("c", used=9)]
+    for gpus, first in ((50, "p/a"), (51, "p/b")):
+        queue = [pending("w-a", "p/a", gpus=gpus), pending("w-b", "p/b", gpus=50)]
+        state = cluster(accounts, queue, gpus=200)
+        places = {row.account: row.position for row in run_cycle(state, PolicyConfig()).allocations}
+        assert [path for path in places if places[path] == 1] == [first]
+
+
 def test_the_ratio_counts_the_protection_cap_ahead() -> None:
     # 100 GPUs x (168 h + 8 h) = 17600 GPU-hours; 8800 used is a half.
     assert as_json(cycle([account("a", used=8800)]))["allocations"][0]["ratio"] == "0.500000"
