@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from gpuledger.cli.options import Json
-from gpuledger.cli.output import Advance, counted, print_json, print_table, progress
+from gpuledger.cli.output import Advance, counted, note, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,6 +97,8 @@ def run(
         raise Refused("--events: a ledger is told of one world", hint="name it with --world")
     write_parquet = parquet_writer(parquet) if parquet is not None else None
     told = prepare(Play(scenario=scenario, world=names[0], seed=seed, days=days))
+    for line in told.notes:
+        note(line)
     reports = []
     for name in names:
         with progress(f"simulate {told.name}, {name}", told.end_s - told.start_s) as advance:

@@ -94,11 +94,7 @@ def _print(found: "Comparison", title: str) -> None:
         (
             row.account,
             _pair(row.part, part_text),
-            *(
-                f"{value:,.0f}"
-                for value in (row.gpu_hours.a, row.gpu_hours.b, row.gpu_hours.change)
-                if value is not None
-            ),
+            *(f"{round(value or 0):,}" for value in (row.gpu_hours.a, row.gpu_hours.b, row.gpu_hours.change)),
             _pair(row.window, part_text),
             _pair(row.wait_p50_s, _length),
             _pair(row.wait_p90_s, _length),
@@ -120,8 +116,15 @@ def _print(found: "Comparison", title: str) -> None:
         (row.group, _pair(row.wait_p50_s, _length), _pair(row.wait_p90_s, _length)) for row in found.groups
     ]
     print_table(["group", ">wait p50", ">wait p90"], groups)
-    print(f"gets less under B: {', '.join(found.gets_less) or 'nobody'}")
-    print(f"waits longer under B (p90): {', '.join(found.waits_longer) or 'nobody'}")
+    of = {row.account: row for row in found.accounts}
+    less = [f"{path} ({-(of[path].gpu_hours.change or 0):,.1f} GPU-h)" for path in found.gets_less]
+    longer = [f"{path} ({_more(of[path].wait_p90_s)})" for path in found.waits_longer]
+    print(f"gets less under B: {', '.join(less) or 'nobody'}")
+    print(f"waits longer under B (p90): {', '.join(longer) or 'nobody'}")
+
+
+def _more(wait: "Pair") -> str:
+    return "not reached any more" if wait.change is None else _length(wait.change)
 
 
 def _pair(pair: "Pair", text: "Callable[[float | None], str]") -> str:

@@ -50,19 +50,20 @@ def sweep(
     as_json: Json = False,
 ) -> None:
     """Run a scenario under every combination of some settings, and say which of them no other beats."""
-    from gpuledger.simulator.playing import Play, prepare
+    from gpuledger.simulator.playing import Play, found, set_all
     from gpuledger.simulator.sweep import goals_named, grid, judge
 
     name = one_world(world)
     goals, points = goals_named(goal or []), grid(settings)
-    first = prepare(Play(scenario=scenario, world=name, seed=seed, days=days)).seed
+    told = found(scenario)
+    for point in points:
+        set_all(told, point)  # what cannot be set is refused before anything is run
+    first = told.seed if seed is None else seed
     plays = [
         Play(scenario=scenario, world=name, seed=first + n, days=days, settings=point)
         for point in points
         for n in range(seeds)
     ]
-    for play in plays[::seeds]:
-        prepare(play)  # what cannot be set is refused before anything is run
     reports = _run_all(plays, processes or os.cpu_count() or 1)
     outcomes = judge([(point, reports[n * seeds : (n + 1) * seeds]) for n, point in enumerate(points)], goals)
     if as_json:
@@ -111,6 +112,7 @@ def _run_all(plays: "Sequence[Play]", processes: int) -> "list[Simulation]":
     )
     try:
         with progress("sweep", len(plays)) as advance:
+            advance(0)
             waiting = {pool.submit(run_here, play): number for number, play in enumerate(plays)}
             for done in as_completed(waiting):
                 outcome = done.result()

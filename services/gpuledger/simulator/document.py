@@ -171,6 +171,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         seed: What chance was drawn from.
         days: How many days were measured.
         warm_up_days: How many came before.
+        notes: What ought to be known of where the scenario came from, such as records that were left out.
         gpus: GPUs installed.
         jobs: Jobs submitted in the days measured.
         cancelled: How many of them were given up before they ever started.
@@ -206,6 +207,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     days: int
     warm_up_days: int
+    notes: list[str]
     gpus: float
     jobs: int
     cancelled: int

@@ -65,7 +65,9 @@ def page(reports: Sequence[Simulation]) -> str:
     return _PAGE.substitute(
         title=escape(f"Simulation of {scenarios}"),
         heading=escape(f"Simulation of {scenarios}"),
-        about=escape(about),
+        about="</p>\n<p>".join(
+            map(escape, (about, *dict.fromkeys(line for each in reports for line in each.notes)))
+        ),
         body="\n".join(sections),
     )
 

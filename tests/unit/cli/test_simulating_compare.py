@@ -27,6 +27,18 @@ def test_who_gets_less_and_who_waits_longer(tmp_path: Path) -> None:
     assert set(told["gets_less"]) <= {"org/a", "org/b"}
 
 
+def test_by_how_much_is_told_to_people(tmp_path: Path) -> None:
+    """All 16 GPUs are a's for long; b, whose share grows, loses nothing."""
+    scenario = simulated.scenario(tmp_path)
+    reverse = tmp_path / "reverse.yaml"
+    reverse.write_text("accounts: {org/a: {share: 1}, org/b: {share: 0}}")
+    ran = compare(scenario, scenario, reverse)
+    assert ran.status == 0
+    less = next(line for line in ran.out.splitlines() if line.startswith("gets less under B: "))
+    assert "org/b (" in less
+    assert "GPU-h)" in less
+
+
 def test_the_same_budget_changes_nothing(tmp_path: Path) -> None:
     scenario = simulated.scenario(tmp_path)
     told = compare(scenario, scenario, scenario, "--world", "fifo", "--json").json

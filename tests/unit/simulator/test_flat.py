@@ -19,5 +19,5 @@ def test_every_number_of_the_document_has_a_row() -> None:
     assert len(of) == len(rows)
     document = msgspec.to_builtins(report)
     assert {place.partition(".")[0] for place in of} == document.keys() - {
-        "scenario", "world", "seed", "days", "warm_up_days", "gpu_hours", "lost_gpu_hours_by"
+        "scenario", "world", "seed", "days", "warm_up_days", "gpu_hours", "lost_gpu_hours_by", "notes"
     }  # fmt: skip

@@ -74,8 +74,11 @@ def test_every_chart_has_a_title_and_its_figures_as_a_table() -> None:
 
 
 def test_names_are_escaped() -> None:
-    text = page([report("<i>old</i>")])
+    text = page(
+        [msgspec.structs.replace(report("<i>old</i>"), notes=("3 records of <b>x</b> were left out",))]
+    )
     outline(text)
+    assert "3 records of &lt;b&gt;x&lt;/b&gt;" in text
     assert "org/<b>" not in text
     assert "org/&lt;b&gt;&amp;x" in text
     assert "<i>" not in text
