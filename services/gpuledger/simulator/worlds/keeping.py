@@ -16,8 +16,9 @@ class Keeping:
 
     Attributes:
         room: Where those fit for whom nothing is kept.
-        free: What is free for them, by host; below 0 where somebody is still to leave for whom it is kept.
+        free: What is free for them, by host; below 0 where what is kept is still to become free.
         kept: What is kept, by job.
+        leaving: What becomes free as runs leave that were told to, by host.
     """
 
     def __init__(self, floor: Floor) -> None:
@@ -25,6 +26,7 @@ class Keeping:
         self.room = floor.room.copy()
         self.free = dict(floor.free)
         self.kept: dict[str, Placement] = {}
+        self.leaving: Counter[str] = Counter()
         self._sums: Counter[str] = Counter()
 
     def keep(self, job: str, placement: Placement) -> None:
@@ -72,15 +74,19 @@ def claim(
 ) -> Claim | None:
     """Return how a gang gets room when some runs leave; None when it has none even then.
 
-    Nobody has to leave without whom it has room as well.
+    Nobody has to leave without whom it has room as well; who was told to leave already is taken to be gone.
 
     Args:
-        keeping: What is free; the gang has no room yet.
+        keeping: What is free and becomes free; the gang has no room yet.
         gpus_milli: What it asks for.
         gpu_model: The model it insists on, if any.
         runs: Who may be sent away, and where they are; the first to go first.
     """
-    then = dict(keeping.free)
+    soon = {
+        host: milli + keeping.leaving[host] if keeping.takes_runs(host) else milli
+        for host, milli in keeping.free.items()
+    }
+    then = dict(soon)
     for _, placement in runs:
         for host, milli in placement.items():
             if keeping.takes_runs(host):
@@ -88,7 +94,7 @@ def claim(
     found = keeping.room.with_free(then).fit(gpus_milli, gpu_model)
     if found is None:
         return None
-    return Claim(found, _victims({host: milli - keeping.free[host] for host, milli in found.items()}, runs))
+    return Claim(found, _victims({host: milli - soon[host] for host, milli in found.items()}, runs))
 
 
 def _victims(short: Mapping[str, int], runs: Sequence[tuple[str, Placement]]) -> list[str]:

@@ -102,7 +102,8 @@ class Old:
         self._places = 0
         self._holdings: dict[str, _Holding] = {}
         self._movable: dict[int, dict[str, Placement]] = {priority: {} for priority in range(LOW, HIGH + 1)}
-        self._taken: dict[str, None] = {}  # told to leave for somebody of a higher priority
+        self._leaving: dict[str, None] = {}  # told to leave
+        self._taken: dict[str, None] = {}  # of those, who has to for somebody of a higher priority
         self._arrived: list[str] = []
         self._raised: list[tuple[Job, int]] = []
         self._draining: list[str] = []
@@ -196,9 +197,9 @@ class Old:
         """Look at everybody who waits, the next of each line at a time."""
         if self._held_for is not None:
             self._release(self._held_for)
-        for name in [name for name in self._keeping.kept if self._keeping.is_ready(name)]:
-            candidate, placement = self._where[name], self._keeping.kept[name]
-            self._start(candidate, placement)
+        for name, placement in list(self._keeping.kept.items()):
+            if self._keeping.is_ready(name):
+                self._start(self._where[name], placement)
         waiting = [
             _Candidate(-priority, *first, shape)
             for (priority, shape), line in self._lines.items()
@@ -285,8 +286,12 @@ class Old:
         return True
 
     def _order_to_leave(self, job: str) -> None:
+        holding = self._holdings[job]
         self._leave.append(job)
-        self._movable[self._holdings[job].priority].pop(job, None)
+        self._movable[holding.priority].pop(job, None)
+        if job not in self._leaving:
+            self._leaving[job] = None
+            self._keeping.leaving.update(holding.placement)
 
     def _hold(self, candidate: _Candidate) -> None:
         """Keep what helps somebody who has waited for long, if nobody before them has."""
@@ -309,6 +314,9 @@ class Old:
     def _gave_back(self, fact: Left) -> None:
         holding = self._holdings.pop(fact.job)
         self._movable[holding.priority].pop(fact.job, None)
+        if fact.job in self._leaving:
+            del self._leaving[fact.job]
+            self._keeping.leaving.subtract(holding.placement)
         if holding.stays:
             self._staying.subtract(dict.fromkeys(self._limited(holding.job.account), holding.job.gpus_milli))
         if fact.job in self._taken:

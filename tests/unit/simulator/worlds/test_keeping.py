@@ -76,6 +76,20 @@ def test_a_claim_gives_room_and_every_victim_is_needed(runs: list[int], asked_mi
     assert not any(suffices(fewer) for fewer in combinations(victims, len(victims) - 1))
 
 
+def test_who_was_told_to_leave_is_taken_to_be_gone() -> None:
+    """Two GPUs of h0 become free; once they are kept for somebody else, the other two are wanted."""
+    floor = Floor(HOSTS[:1])
+    floor.take("r", {"h0": 2000})
+    floor.take("leaves", {"h0": 2000})
+    keeping = Keeping(floor)
+    keeping.leaving.update({"h0": 2000})
+    assert claim(keeping, 2000, None, [("r", {"h0": 2000})]) == ({"h0": 2000}, [])
+    keeping.keep("j", {"h0": 2000})
+    assert claim(keeping, 2000, None, [("r", {"h0": 2000})]) == ({"h0": 2000}, ["r"])
+    keeping.keep("k", {"h0": 2000})
+    assert claim(keeping, 2000, None, [("r", {"h0": 2000})]) is None
+
+
 def test_nobody_is_sent_away_from_a_host_that_takes_no_runs() -> None:
     floor = Floor(HOSTS[:1])
     floor.take("r", {"h0": 4000})

@@ -59,6 +59,18 @@ def test_a_higher_priority_takes_the_latest_start_of_the_lowest_and_keeps_what_i
     ]
 
 
+def test_two_who_took_gpus_of_one_host_start_each_when_there_is_room_for_it() -> None:
+    """Both wait for four of its GPUs; at 65 four are free, at 75 eight."""
+    jobs = [
+        job("early", 4, 500),
+        job("late", 4, 500, at_s=1),
+        job("high", 4, 500, at_s=5, priority=1),
+        job("higher", 4, 500, at_s=15, priority=2),
+    ]
+    started = [(fact.job, fact.at_s - T0) for fact in facts(jobs) if isinstance(fact, Started)]
+    assert started[:4] == [("early", 0), ("late", 1), ("high", 65), ("higher", 75)]
+
+
 def test_nobody_is_sent_away_by_an_equal() -> None:
     jobs = [job("runs", 8, 100, priority=2), job("asks", 8, 10, at_s=1, priority=2)]
     assert [line for line in lines(jobs) if "told" in line] == []
