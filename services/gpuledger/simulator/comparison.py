@@ -9,7 +9,7 @@ from gpuledger.simulator.document import Simulation, Wait
 from gpuledger.simulator.portions import portions
 from gpuledger.simulator.scenario import AccountSpec
 
-_NOTHING = Wait(p50=None, p90=None, p99=None, count=0, unended=0, longest=None)
+_NOTHING = Wait(p50=None, p90=None, p99=None, count=0, unended=0, from_before=0, longest=None)
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
         p99: 99 in 100 took no longer; likewise.
         count: How many there are.
         unended: How many of them were not over: given up, or the simulation ended.
+        from_before: How many of them went on already when the days measured began.
         longest: The longest that was seen, over or not.
     """
 
@@ -26,6 +27,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     p99: int | None
     count: int
     unended: int
+    from_before: int
     longest: int | None
 
 

@@ -1,7 +1,8 @@
 """What came of a simulation: one pass over its facts, in memory that grows with hours and accounts, not with jobs.
 
-The window that is measured is ``[measured_from_s, end_s)``. Sums are exact integrals over it. What is counted (waits,
-preemptions, drains) is what began in it: jobs submitted, runs that left, drains begun.
+The window that is measured is ``[measured_from_s, end_s)``. Sums are exact integrals over it. What is counted is what
+happened in it: jobs submitted, runs that left, drains begun. Who waited when it began is not forgotten: such a job
+counts from then on, among those that had waited as long as it had.
 """
 
 from array import array
@@ -211,7 +212,7 @@ class _Meter:
         self._drains.close(end_s)
         for ask in self._asks.values():
             if ask.run is None:
-                self._give_up(ask, end_s)
+                self._waited(ask, end_s, started=False)
         return Measures(
             days=self._scenario.days,
             jobs=self._jobs,
@@ -286,12 +287,7 @@ class _Meter:
         if ask is None or ask.run is not None:
             raise Corrupt(f"job {fact.job} started at {fact.at_s} s and did not wait", hint="ask the engine")
         self._wait(ask, fact.at_s, -1)
-        wait_s = fact.at_s - ask.since_s
-        if ask.runs:
-            if ask.since_s >= self._from_s:
-                self._waits.again[ask.group].ended[wait_s] += 1
-        elif ask.since_s >= self._from_s:
-            self._waits.started(ask.group, ask.size, ask.account, wait_s)
+        self._waited(ask, fact.at_s, started=True)
         ask.runs += 1
         ask.run = _Run(fact.klass, fact.placement, fact.at_s)
         self._hold(ask, ask.run, fact.at_s, 1)
@@ -342,16 +338,17 @@ class _Meter:
             )
         self._wait(ask, fact.at_s, -1)
         self._cancelled += ask.runs == 0 and ask.since_s >= self._from_s
-        self._give_up(ask, fact.at_s)
+        self._waited(ask, fact.at_s, started=False)
 
-    def _give_up(self, ask: _Ask, at_s: int) -> None:
-        if ask.since_s < self._from_s:
+    def _waited(self, ask: _Ask, at_s: int, *, started: bool) -> None:
+        """Count a wait that is over in the window, or was when it ended."""
+        if at_s < self._from_s:
             return
-        wait_s = at_s - ask.since_s
+        wait_s, entered_s = at_s - ask.since_s, max(self._from_s - ask.since_s, 0)
         if ask.runs:
-            self._waits.again[ask.group].unended[wait_s] += 1
+            self._waits.again[ask.group].add(wait_s, ended=started, entered=entered_s)
         else:
-            self._waits.never_started(ask.group, ask.size, ask.account, wait_s)
+            self._waits.first(ask.group, ask.size, ask.account, wait_s, started=started, entered_s=entered_s)
 
     def _use(self, account: str) -> _Use:
         use = self._accounts.get(account)

@@ -99,8 +99,15 @@ def _hours(gpu_ms: int) -> float:
 
 def _wait(lengths: Lengths) -> Wait:
     p50, p90, p99 = lengths.quantiles(500, 900, 990)
-    unended = lengths.unended.total()
-    return Wait(p50=p50, p90=p90, p99=p99, count=lengths.count, unended=unended, longest=lengths.longest)
+    return Wait(
+        p50=p50,
+        p90=p90,
+        p99=p99,
+        count=lengths.count,
+        unended=lengths.unended.total(),
+        from_before=lengths.late.total(),
+        longest=lengths.longest,
+    )
 
 
 def _readings(hours: Mapping[str, Hours], *, placeable: bool) -> dict[str, Any]:

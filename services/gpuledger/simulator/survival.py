@@ -33,10 +33,25 @@ class Lengths:
     Args:
         ended: How many took exactly so long.
         unended: How many were lost from sight after so long, not over yet.
+        late: (since when it was seen, how long it took or was seen, whether it ended) of those of them that had gone
+            on for a while when they first were seen: nobody knows how many like them had ended before.
     """
 
     ended: Counter[int] = field(default_factory=Counter)
     unended: Counter[int] = field(default_factory=Counter)
+    late: Counter[tuple[int, int, bool]] = field(default_factory=Counter)
+
+    def add(self, length: int, *, ended: bool, entered: int = 0) -> None:
+        """Count one.
+
+        Args:
+            length: How long it took, or was seen to go on.
+            ended: Whether it was over then.
+            entered: How long it had gone on when it first was seen.
+        """
+        (self.ended if ended else self.unended)[length] += 1
+        if entered:
+            self.late[entered, length, ended] += 1
 
     @property
     def count(self) -> int:
@@ -55,18 +70,29 @@ class Lengths:
         for part in parts:
             whole.ended.update(part.ended)
             whole.unended.update(part.unended)
+            whole.late.update(part.late)
         return whole
 
     def curve(self) -> Iterator[Step]:
         """Yield the estimate: a step wherever something ended, ascending; all survives before the first.
 
-        What is lost from sight at the instant at which something ends is still there at that instant.
+        What is lost from sight at the instant at which something ends is still there at that instant. What was seen
+        late counts from then on (delayed entry). The curve stops short of 0 where everything that is seen ends
+        although something is known to go on: that it was not seen yet is no reason to forget it.
         """
-        # The factors (n - d) / n cancel out from one end to the next, except where something was lost from sight in
-        # between. They are kept as whole numbers and never reduced, as that costs more than all else.
-        before, surviving, of, at_risk = 1, self.count, self.count, self.count
-        for length in sorted({*self.ended, *self.unended}):
+        entering: Counter[int] = Counter()
+        for (entered, _, _), count in self.late.items():
+            entering[entered] += count
+        to_come = entering.total()
+        # The factors (n - d) / n cancel out from one end to the next, except where something was lost from sight or
+        # entered in between. They are kept as whole numbers and never reduced, as that costs more than all else.
+        before, surviving, of, at_risk = 1, self.count, self.count, self.count - to_come
+        for length in sorted({*self.ended, *self.unended, *entering}):
+            at_risk += entering[length]
+            to_come -= entering[length]
             if ended := self.ended[length]:
+                if ended == at_risk and to_come:
+                    return
                 if at_risk != surviving:
                     before, of = before * surviving, of * at_risk
                 surviving = at_risk - ended
@@ -104,15 +130,18 @@ class Lengths:
 
         None at an end says that it is further than the estimate comes; both are None when there is nothing.
         """
-        seen = [(length, True) for length in self.ended] + [(length, False) for length in self.unended]
+        early = Counter({(0, length, True): count for length, count in self.ended.items()})
+        early.update({(0, length, False): count for length, count in self.unended.items()})
+        for (_, length, ended), count in self.late.items():
+            early[0, length, ended] -= count
+        seen = +early + self.late
         if not seen:
             return None, None
-        weights = [*self.ended.values(), *self.unended.values()]
         found = []
         for _ in range(draws):
             drawn = Lengths()
-            for length, ended in draw.choices(seen, weights, k=self.count):
-                (drawn.ended if ended else drawn.unended)[length] += 1
+            for entered, length, ended in draw.choices([*seen], [*seen.values()], k=self.count):
+                drawn.add(length, ended=ended, entered=entered)
             found.append(drawn.quantile(permille))
         found.sort(key=lambda length: (length is None, length or 0))
         return found[draws // 20], found[draws - 1 - draws // 20]

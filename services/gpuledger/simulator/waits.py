@@ -24,7 +24,7 @@ def size_of(gpus_milli: int) -> str:
 
 @dataclass(slots=True)
 class Waits:
-    """Waits of jobs that were submitted in the window that is measured.
+    """Waits of jobs that were submitted in the window that is measured, or waited when it began.
 
     Args:
         groups: By group.
@@ -38,15 +38,21 @@ class Waits:
     accounts: dict[str, Lengths] = field(default_factory=lambda: defaultdict(Lengths))
     again: dict[str, Lengths] = field(default_factory=lambda: defaultdict(Lengths))
 
-    def started(self, group: str, size: str, account: str, wait_s: int) -> None:
-        """A job got its GPUs for the first time."""
-        for lengths in (self.groups[group], self.sizes[size], self.accounts[account]):
-            lengths.ended[wait_s] += 1
+    def first(
+        self, group: str, size: str, account: str, wait_s: int, *, started: bool, entered_s: int
+    ) -> None:
+        """A job got its GPUs for the first time, was given up, or still waits at the end.
 
-    def never_started(self, group: str, size: str, account: str, wait_s: int) -> None:
-        """A job was given up, or the simulation ended, after it waited for so long."""
+        Args:
+            group: Its group.
+            size: Its size.
+            account: Its account.
+            wait_s: How long it waited.
+            started: Whether it got them.
+            entered_s: How long it had waited when the window began.
+        """
         for lengths in (self.groups[group], self.sizes[size], self.accounts[account]):
-            lengths.unended[wait_s] += 1
+            lengths.add(wait_s, ended=started, entered=entered_s)
 
     def by_group(self) -> dict[str, Lengths]:
         """Return the waits of each group, and of all."""

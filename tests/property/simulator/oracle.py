@@ -161,12 +161,14 @@ class Oracle:
                 given[run["from"] : run["to"]] += sum(run["placement"].values())
         return list(zip(entitled, self._hourly(asked + given), self._hourly(given), strict=True))
 
-    def waited(self, group: str, *, again: bool) -> tuple[Counter[int], Counter[int]]:
-        ended, unended = Counter[int](), Counter[int]()
+    def waited(self, group: str, *, again: bool) -> tuple[Counter[int], Counter[int], int]:
+        """Waits that go on in the window by their length, over or not, and how many began before it."""
+        ended, unended, before = Counter[int](), Counter[int](), 0
         for wait in self.waits:
-            if wait["again"] == again and wait["from"] >= self.skip and self._group(wait["job"]) == group:
+            if wait["again"] == again and wait["to"] >= self.skip and self._group(wait["job"]) == group:
                 (ended if wait["end"] is Started else unended)[wait["to"] - wait["from"]] += 1
-        return ended, unended
+                before += wait["from"] < self.skip
+        return ended, unended, before
 
     def _group(self, name: str) -> str:
         job = self.jobs[name]

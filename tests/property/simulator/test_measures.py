@@ -152,8 +152,8 @@ def test_every_measure_is_the_sum_over_the_seconds(
             assert (getattr(use, name) if use else 0) == used[name], (account, name)
     for group in ("debug", "interactive", "medium", "large"):
         first, again = found.waits.by_group()[group], found.waits.again_by_group()[group]
-        assert (first.ended, first.unended) == oracle.waited(group, again=False)
-        assert (again.ended, again.unended) == oracle.waited(group, again=True)
+        assert (first.ended, first.unended, first.late.total()) == oracle.waited(group, again=False)
+        assert (again.ended, again.unended, again.late.total()) == oracle.waited(group, again=True)
     assert (list(found.series.gang), list(found.series.gang_least)) == oracle.gang()
     drains = found.drains
     assert (drains.begun, drains.asked, drains.lengths.ended, drains.lengths.unended) == oracle.drains()

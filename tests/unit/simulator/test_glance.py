@@ -13,8 +13,13 @@ def test_figures_in_words() -> None:
         "not reached",
         "-",
     ]
-    assert wait_text(Wait(p50=30, p90=None, p99=None, count=3, unended=2, longest=90)) == "30 s, not reached"
-    assert wait_text(Wait(p50=None, p90=None, p99=None, count=0, unended=0, longest=None)) == "-"
+    assert (
+        wait_text(Wait(p50=30, p90=None, p99=None, count=3, unended=2, from_before=0, longest=90))
+        == "30 s, not reached"
+    )
+    assert (
+        wait_text(Wait(p50=None, p90=None, p99=None, count=0, unended=0, from_before=0, longest=None)) == "-"
+    )
 
 
 def test_each_line_has_a_value_for_each_report() -> None:

@@ -58,7 +58,7 @@ def test_who_never_starts_is_not_forgotten() -> None:
 
 
 def test_the_warm_up_is_dropped() -> None:
-    """What runs on from it holds its GPUs; whoever was submitted in it is in no wait."""
+    """What runs on from it holds its GPUs; whoever started in it is in no wait."""
     facts = in_order(
         submitted("old", 0, gpus=4), started("old", DAY_S - H, {"h1": 4}), left("old", DAY_S + H, loading_s=2 * H),
         submitted("new", DAY_S), started("new", DAY_S + 5, {"h1": 1}),
@@ -70,6 +70,21 @@ def test_the_warm_up_is_dropped() -> None:
     assert found.partition.allocated == 4 * GPU_HOUR + 1000 * (DAY_S - 5)
     assert found.accounts["org/a"].loading == 4 * GPU_HOUR  # the hour of it that lies in the window
     assert found.partition.residual == 0
+
+
+def test_who_waited_when_the_window_began_is_not_forgotten() -> None:
+    facts = in_order(
+        submitted("stuck", 0, gpus=16), submitted("late", DAY_S - 60),
+        submitted("gone", 0), Cancelled(at_s=START_S + DAY_S - 1, job="gone"),
+        started("late", DAY_S + 40, {"h1": 1}), submitted("new", DAY_S), started("new", DAY_S + 5, {"h1": 1}),
+    )  # fmt: skip
+    found = measure(facts, scenario(warm_up_days=1))
+    waits = found.waits.by_group()
+    assert (found.jobs, waits["all"].count) == (1, 3)
+    assert waits["large"].late == {(DAY_S, 2 * DAY_S, False): 1}
+    assert waits["large"].quantile(500) is None
+    assert waits["medium"].ended == {5: 1, 100: 1}
+    assert waits["medium"].late == {(60, 100, True): 1}
 
 
 def test_a_session_that_nobody_closes_costs_its_account() -> None:

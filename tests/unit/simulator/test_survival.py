@@ -87,22 +87,65 @@ def test_the_interval_of_what_may_not_be_reached_is_open() -> None:
     assert Lengths().interval(500, random.Random("1")) == (None, None)
 
 
-LENGTHS = st.builds(
-    Lengths,
-    st.dictionaries(st.integers(0, 12), st.integers(1, 4), max_size=8).map(Counter),
-    st.dictionaries(st.integers(0, 12), st.integers(1, 4), max_size=8).map(Counter),
-)
+def test_who_was_there_before_counts_from_then_on() -> None:
+    """Of two that were seen from the beginning one ends after 10; the third, seen from 20 on, lasts to 40."""
+    lengths = Lengths()
+    lengths.add(10, ended=True)
+    lengths.add(30, ended=True)
+    lengths.add(40, ended=True, entered=20)
+    steps = [(step.after, Fraction(step.surviving, step.of)) for step in lengths.curve()]
+    assert steps == [(10, Fraction(1, 2)), (30, Fraction(1, 4)), (40, Fraction(0))]
+
+
+def test_who_is_starved_is_not_forgotten_because_nobody_else_is_left() -> None:
+    """Three started within the hour; four have waited for a week already, and still do."""
+    lengths = Lengths(Counter({600: 1, 1_200: 1, 3_600: 1}))
+    for _ in range(4):
+        lengths.add(1_000_000, ended=False, entered=600_000)
+    assert lengths.quantiles(500, 900) == [1_200, None]
+    only_they = Lengths(unended=Counter({1_000_000: 4}), late=Counter({(600_000, 1_000_000, False): 4}))
+    assert (only_they.count, only_they.quantile(500)) == (4, None)
+
+
+def test_an_interval_draws_who_was_there_before_as_one() -> None:
+    lengths = Lengths(Counter({10: 30}))
+    for _ in range(10):
+        lengths.add(500, ended=True, entered=400)
+    assert lengths.interval(900, random.Random("1"), draws=50) == (None, None)  # all that is seen ends at 10
+    assert lengths.ended.total() == 40
+
+
+SEEN = st.tuples(st.integers(0, 12), st.integers(0, 12), st.booleans())
+
+
+@st.composite
+def some_lengths(draw: st.DrawFn) -> Lengths:
+    lengths = Lengths()
+    for entered, more, ended in draw(st.lists(SEEN, max_size=16)):
+        lengths.add(entered + more, ended=ended, entered=entered if draw(st.booleans()) else 0)
+    return lengths
+
+
+LENGTHS = some_lengths()
 
 
 @given(LENGTHS)
 def test_each_step_is_the_product_of_the_definition(lengths: Lengths) -> None:
-    for step in lengths.curve():
-        product = Fraction(1)
-        for at in range(step.after + 1):
-            at_risk = sum(n for c in (lengths.ended, lengths.unended) for w, n in c.items() if w >= at)
-            if lengths.ended[at]:
-                product *= 1 - Fraction(lengths.ended[at], at_risk)
-        assert Fraction(step.surviving, step.of) == product
+    seen = [each for each, count in lengths.late.items() for _ in range(count)]
+    for ended, counted in ((True, lengths.ended), (False, lengths.unended)):
+        for length, count in counted.items():
+            late = sum(n for (_, of, over), n in lengths.late.items() if (of, over) == (length, ended))
+            seen += [(0, length, ended)] * (count - late)
+    product, expected = Fraction(1), []
+    for at in range(30):
+        at_risk = sum(entered <= at <= length for entered, length, _ in seen)
+        over = sum(length == at and ended for _, length, ended in seen)
+        if over and over == at_risk and any(entered > at for entered, _, _ in seen):
+            break
+        if over:
+            product *= 1 - Fraction(over, at_risk)
+            expected.append((at, product))
+    assert [(step.after, Fraction(step.surviving, step.of)) for step in lengths.curve()] == expected
 
 
 @given(LENGTHS, st.lists(st.integers(1, 1000), min_size=1, max_size=4).map(sorted))

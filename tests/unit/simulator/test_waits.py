@@ -14,9 +14,9 @@ def test_sizes_double(milli: int, size: str) -> None:
 
 def test_a_wait_counts_in_its_group_its_size_its_account_and_among_all() -> None:
     waits = Waits()
-    waits.started("debug", "1", "org/a", 30)
-    waits.started("largest", "65-128", "org/b", 7200)
-    waits.never_started("largest", "65-128", "org/b", 90_000)
+    waits.first("debug", "1", "org/a", 30, started=True, entered_s=0)
+    waits.first("largest", "65-128", "org/b", 7200, started=True, entered_s=0)
+    waits.first("largest", "65-128", "org/b", 90_000, started=False, entered_s=600)
     groups = waits.by_group()
     assert list(groups) == ["debug", "interactive", "medium", "large", "largest", "all"]
     assert groups["all"].quantiles(300, 600) == [30, 7200]
@@ -24,3 +24,4 @@ def test_a_wait_counts_in_its_group_its_size_its_account_and_among_all() -> None
     assert groups["medium"].count == 0
     assert list(waits.by_size()) == ["1", "65-128"]
     assert waits.accounts["org/b"].unended == {90_000: 1}
+    assert groups["all"].late == {(600, 90_000, False): 1}
