@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from typing import NamedTuple
 
 from gpuledger.kernel.amounts import GPU_MILLI, GPU_MS_PER_GPU_HOUR
 from gpuledger.policy.cycle import Cycle, run_cycle
@@ -77,9 +78,21 @@ class Counterfactual:
     gpu_model: str | None = None
 
 
+class Found(NamedTuple):
+    """What keeps a workload from starting now.
+
+    Args:
+        changes: Each alone lets it start.
+        left_out: The kinds of obstacle that were not looked for to the end: the queue is too long for so many cycles.
+    """
+
+    changes: tuple[Counterfactual, ...] = ()
+    left_out: tuple[Obstacle, ...] = ()
+
+
 def counterfactuals(
     state: ClusterState, config: PolicyConfig, workload: str, *, tries_max: int = TRIES_MAX
-) -> tuple[Counterfactual, ...]:
+) -> Found:
     """Return what keeps a waiting workload from starting now, each verified and the least of its kind.
 
     Nothing is returned for a workload that does not wait, or that the cycle starts.
@@ -92,29 +105,37 @@ def counterfactuals(
     """
     work = next((w for w in state.pending if w.workload == workload), None)
     if work is None:
-        return ()
+        return Found()
     looks = Looks(state, config, workload)
     first = Trial(looks, workload, tries_max)
     cycle = run_cycle(state, config)
     if first.outcome(cycle) is Outcome.START:
-        return ()
+        return Found()
     eligible = work.eligible_at_s <= state.at_s
     if not eligible:
         state = _eligible(state, workload)
         work = replace(work, eligible_at_s=state.at_s)
         cycle = run_cycle(state, config)
         if first.outcome(cycle) is Outcome.START:
-            return (Counterfactual(obstacle=Obstacle.ELIGIBILITY),)
+            return Found((Counterfactual(obstacle=Obstacle.ELIGIBILITY),))
         looks = Looks(state, config, workload)
-    found = []
-    for look in (partial(_runs, config.quantum_s), _use, _ahead, _gpus):
+    kinds: dict[Obstacle, Callable[[Trial, ClusterState, PendingWorkload, Cycle], Counterfactual | None]] = {
+        Obstacle.RUNS: partial(_runs, config.quantum_s),
+        Obstacle.USE: _use,
+        Obstacle.AHEAD: _ahead,
+        Obstacle.GPUS: _gpus,
+    }
+    found: list[Counterfactual] = []
+    left_out: list[Obstacle] = []
+    for kind, look in kinds.items():
         try:
             answer = look(Trial(looks, workload, tries_max), state, work, cycle)
         except Exhausted:
+            left_out.append(kind)
             continue
         if answer is not None:
             found.append(replace(answer, eligible=not eligible))
-    return tuple(found)
+    return Found(tuple(found), tuple(left_out))
 
 
 def without(state: ClusterState, workload: str, obstacle: Counterfactual) -> ClusterState:

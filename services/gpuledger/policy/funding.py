@@ -13,7 +13,7 @@ from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import instant
+from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.as_of import seq_of, vector_of
@@ -21,6 +21,7 @@ from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.periods import is_opened
 from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.rates import UNWEIGHTED
+from gpuledger.policy.words import moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +107,17 @@ class Seen(NamedTuple):
 
 def funding(seen: Seen, work: Work) -> Funding:
     """Say what of some work its account can pay for, with what is set aside already taken off."""
-    org_seq = seq_of(vector_of(seen.reader, seen.as_of), ORG_BOOK)
-    hard = queries.hard_accounts(seen.reader, instant(seen.now_s), org_seq) & set(lineage(work.account))
+    vector = vector_of(seen.reader, seen.as_of)
+    hard = queries.hard_accounts(seen.reader, instant(seen.now_s), seq_of(vector, ORG_BOOK)) & set(
+        lineage(work.account)
+    )
 
     def cover(for_s: int) -> Cover:
         span = (work.starts_s, work.starts_s + for_s)
         need = Need(work.account, work.gpus_milli, work.gpu_model, span)
+        if seen.as_of is not None and not seq_of(vector, seen.cluster):
+            amount = sum(part for _, part in _parts(seen, need))
+            return Cover(gpu_ms=amount, fits=None, reason=_nothing_booked(seen.cluster, seen.as_of))
         return _of_hard(seen, need) if hard else _of_soft(seen, need)
 
     return Funding(
@@ -159,6 +165,11 @@ def _of_soft(seen: Seen, need: Need) -> Cover:
         return Cover(gpu_ms=amount, fits=True, reason=f"{gpu_hours(amount)} GPU-hours are there.")
     reason = f"{'; '.join(short)}. It is soft: its work is charged on, and comes later in the order."
     return Cover(gpu_ms=amount, fits=False, reason=reason)
+
+
+def _nothing_booked(cluster: str, as_of: dt.datetime) -> str:
+    then = moment(seconds(as_of))
+    return f"Nothing was booked on {cluster} by {then}: --as-of reads the budgets of a later recorded time."
 
 
 def _is_to_come(seen: Seen, period: str) -> bool:

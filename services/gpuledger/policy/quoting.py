@@ -8,6 +8,7 @@ from typing import Any
 from gpuledger.database.engine import Reader
 from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import instant
 from gpuledger.ledger import queries
 from gpuledger.ledger import story as rows
 from gpuledger.ledger.as_of import seq_of, vector_of
@@ -31,6 +32,8 @@ class Quoted:
         quote: When it would start.
         funding: Whether it can be paid for.
         cadence: Which cycle is in force, and how often they come.
+        budgets_as_of_s: Asked about the past, the recorded time as of which budgets were read; None where nothing was
+            booked since, or another one was asked for.
     """
 
     cluster: str
@@ -40,6 +43,7 @@ class Quoted:
     quote: Quote
     funding: Funding
     cadence: Cadence = NO_CYCLE
+    budgets_as_of_s: int | None = None
 
     @property
     def is_allocated(self) -> bool:
@@ -65,6 +69,7 @@ class Quoted:
             "hosts": dict(sorted(self.quote.placement.items())),
             "class": "allocated" if self.is_allocated else "unallocated",
             "funding": self.funding.as_json() if self.quote.is_funded else None,
+            "budgets_as_of": None if self.budgets_as_of_s is None else moment(self.budgets_as_of_s),
         }
 
     def lines(self) -> Iterator[str]:
@@ -85,6 +90,8 @@ class Quoted:
             yield "Runs unallocated: free, and preemptible from the outset."
         if not self.quote.is_funded:
             return  # what runs unallocated is free: nothing is set aside, and no budget is asked
+        if self.budgets_as_of_s is not None:
+            yield f"Budgets are those that the books had at {moment(self.budgets_as_of_s)}."
         yield f"Hold of {hours(self.funding.hold.gpu_ms)}: {_fits(self.funding.hold.fits)}. {self.funding.hold.reason}"
         whole = self.funding.whole
         if whole is not None and self.runtime_s is not None:
@@ -102,13 +109,15 @@ def ask_quote(
     runtime_s: int | None = None,
     as_of: dt.datetime | None = None,
 ) -> Quoted:
-    """Return when work would start that is submitted now, and whether its account can pay for it.
+    """Return when work would start that is submitted at an instant, and whether its account can pay for it.
+
+    What happens is that of the instant, as it is known; budgets are those that the books had then.
 
     Args:
         reader: A snapshot.
         cluster: The cluster.
         request: The work.
-        at_s: The present.
+        at_s: The instant; the present, as a rule.
         calendar: The organisation's days.
         runtime_s: How long it would run in all, if known.
         as_of: Recorded time: what the books said then; now unless given.
@@ -130,6 +139,7 @@ def ask_quote(
     protected_s = config.protected_s(request.minimum_runtime_s)
     starts_s = at_s if found.starts_by_s is None else found.starts_by_s
     work = Work(request.account, request.gpus_milli, request.gpu_model, starts_s, protected_s, runtime_s)
+    then = _booked_by(reader, at_s) if as_of is None else None
     return Quoted(
         cluster=cluster,
         request=request,
@@ -137,8 +147,15 @@ def ask_quote(
         runtime_s=runtime_s,
         quote=found,
         cadence=cadence,
-        funding=funding(Seen(reader, cluster, at_s, calendar, as_of), work),
+        budgets_as_of_s=None if then is None else at_s,
+        funding=funding(Seen(reader, cluster, at_s, calendar, as_of or then), work),
     )
+
+
+def _booked_by(reader: Reader, at_s: int) -> dt.datetime | None:
+    """Return the recorded time of an instant, the whole of its second; None where nothing was booked since."""
+    then = instant(at_s) + dt.timedelta(seconds=1, microseconds=-1)
+    return None if queries.sequences(reader, then) == queries.sequences(reader) else then
 
 
 def _fits(fits: bool | None) -> str:  # noqa: FBT001 - the word for it

@@ -12,6 +12,14 @@ from gpuledger.policy.words import gpus, hours, moment
 
 _SHOWN = 5
 """Names, bursts and siblings that a line or list shows before it counts the rest."""
+_KINDS = {
+    Obstacle.ELIGIBILITY: "when it is eligible",
+    Obstacle.RUNS: "runs that hold its GPUs",
+    Obstacle.USE: "less use of its account",
+    Obstacle.AHEAD: "workloads that come before it",
+    Obstacle.GPUS: "GPUs that are missing",
+}
+"""What was not looked for."""
 
 
 def lines_of(answer: Why, *, what_if: bool = False) -> list[str]:
@@ -106,6 +114,9 @@ def _ahead(ahead: Ahead, at_s: int) -> Iterator[str]:
             )
         if len(change.bursts) > _SHOWN:
             yield f"  and {len(change.bursts) - _SHOWN} later bursts"
+    if ahead.left_out:
+        kinds = ", ".join(_KINDS[kind] for kind in ahead.left_out)
+        yield f"Not looked for to the end, because the queue is too long for so many cycles: {kinds}."
     if ahead.starts_at_s is not None:
         yield f"If nobody does anything, it starts at {moment(ahead.starts_at_s)} (estimate)."
     else:

@@ -82,6 +82,7 @@ class Ahead:
 
     Args:
         changes: Each alone does.
+        left_out: The kinds of obstacle that a queue of this length left no time to look for to the end.
         starts_at_s: When it would start; None when the cycles looked at do not start it.
         seen_until_s: Up to when cycles were looked at.
     """
@@ -89,11 +90,13 @@ class Ahead:
     changes: tuple[Change, ...]
     starts_at_s: int | None
     seen_until_s: int
+    left_out: tuple[Obstacle, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it under its published keys."""
         return {
             "starts_now_without": [change.as_json() for change in self.changes],
+            "left_out": [kind.value for kind in self.left_out],
             "expected": None if self.starts_at_s is None else moment(self.starts_at_s),
             "certainty": None if self.starts_at_s is None else Certainty.ESTIMATE.value,
             "looked_until": moment(self.seen_until_s),
@@ -232,8 +235,13 @@ def _ahead(reader: Reader, story: Story, config: PolicyConfig, vector: Vector | 
     def used_by(account: str) -> list[Stretch]:
         return list(_used(reader, state, config, account, vector))
 
-    changes = tuple(_dated(used_by, state, config, story.workload, one) for one in found)
-    return Ahead(changes=changes, starts_at_s=coming.starts_at_s, seen_until_s=coming.seen_until_s)
+    changes = tuple(_dated(used_by, state, config, story.workload, one) for one in found.changes)
+    return Ahead(
+        changes=changes,
+        starts_at_s=coming.starts_at_s,
+        seen_until_s=coming.seen_until_s,
+        left_out=found.left_out,
+    )
 
 
 def _dated(

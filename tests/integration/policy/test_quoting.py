@@ -1,13 +1,16 @@
 """A quote from a ledger: when work would start, and whether it can be paid for."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
-from tests.integration.policy.stories import HOUR, NOON, World, small_cluster
+from tests.integration.policy.stories import DAY, HOUR, NOON, World, event, small_cluster
 
 from gpuledger.database.engine import reading
+from gpuledger.events.budget import Granted
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.policy.quotes import Certainty, Request
 from gpuledger.policy.quoting import Quoted, ask_quote
@@ -23,10 +26,12 @@ def world(database_url: str) -> Iterator[World]:
 
 
 def ask(world: World, gpus: int, minimum_s: int = HOUR, *, account: str = "c/a", **keys: Any) -> Quoted:  # noqa: ANN401
-    runtime_s, at_s = keys.pop("runtime_s", None), keys.pop("at_s", NOON)
+    runtime_s, at_s, as_of = keys.pop("runtime_s", None), keys.pop("at_s", NOON), keys.pop("as_of", None)
     request = Request(account=account, gpus_milli=gpus * 1000, minimum_runtime_s=minimum_s, **keys)
     with reading(world.engine) as reader:
-        return ask_quote(reader, "c", request, at_s=at_s, calendar=Calendar(), runtime_s=runtime_s)
+        return ask_quote(
+            reader, "c", request, at_s=at_s, calendar=Calendar(), runtime_s=runtime_s, as_of=as_of
+        )
 
 
 def test_what_fits_starts_by_the_next_cycle(world: World) -> None:
@@ -80,6 +85,29 @@ def test_the_text_and_the_document_say_the_same(world: World) -> None:
     text = "\n".join(found.lines())
     assert "Starts by 2027-01-15T11:26:00Z (bound), when submitted before the next cycle." in text
     assert "finish inside the budget" in text
+
+
+def test_the_past_has_the_budgets_that_the_books_had_then(world: World) -> None:
+    """5 GPU-hours were granted an hour before, 100 more an hour after it is asked; the month's own are not enough."""
+    grant: dict[str, Any] = {"cluster": "c", "period": "2027-01", "reason": "test", "by": "test"}
+    asked_s = NOON + DAY
+    for since_s, granted_hours in ((-HOUR, 5), (HOUR, 100)):
+        world.clock.at = instant(asked_s + since_s)
+        amount = granted_hours * HOUR * 1000
+        world.take(event(f"g{granted_hours}", NOON, Granted(account="c/a", gpu_ms=amount, **grant)))
+
+    def told(at_s: int, as_of: datetime | None = None) -> tuple[bool | None, str | None]:
+        found = ask(world, 10, runtime_s=15 * DAY, at_s=at_s, as_of=as_of)
+        assert found.funding.whole is not None
+        return found.funding.whole.fits, found.as_json()["budgets_as_of"]
+
+    assert told(asked_s) == (False, "2027-01-16T12:00:00Z")
+    assert told(asked_s + HOUR) == (True, None), "the whole of a second counts, and nothing was booked since"
+    assert told(asked_s, instant(asked_s + HOUR)) == (True, None)
+    early = ask(world, 2)
+    assert (early.funding.hold.fits, early.budgets_as_of_s) == (None, NOON)
+    assert early.funding.hold.reason.startswith("Nothing was booked on c by 2027-01-15T12:00:00Z: --as-of")
+    assert "Budgets are those that the books had at 2027-01-15T12:00:00Z." in list(early.lines())
 
 
 def test_what_cannot_be_asked_is_refused(world: World) -> None:

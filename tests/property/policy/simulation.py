@@ -250,7 +250,9 @@ def check_first(world: World, cycle: Cycle) -> None:
     if first is None or first.action != "wait" or world.reservations:
         return
     job = world.jobs[first.workload]
-    is_funded = job.minimum_s > 0 and world.shares.get(job.account, 0) > 0
+    names = job.account.split("/")
+    path = ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
+    is_funded = job.minimum_s > 0 and all(world.shares.get(node, 1) for node in path)
     assert first.workload in {kept.workload for kept in cycle.reservations} or not is_funded
 
 

@@ -110,8 +110,9 @@ def test_without_the_named_obstacle_the_workload_starts(part: int) -> None:
         for decision in run_cycle(state, CONFIG).decisions:
             if decision.action != "wait":
                 continue
-            found = counterfactuals(state, CONFIG, decision.workload)
+            found, left_out = counterfactuals(state, CONFIG, decision.workload)
             assert found, (seed, decision)
+            assert not left_out, "queues here are short"
             for answer in found:
                 told += 1
                 eligibility = Counterfactual(obstacle=Obstacle.ELIGIBILITY, eligible=answer.eligible)
@@ -125,3 +126,12 @@ def test_without_the_named_obstacle_the_workload_starts(part: int) -> None:
                     # What has a promise as it is asks for a start; what has none, for either.
                     assert has == "promise" or answer.obstacle not in ("use", "ahead") or got == "wait"
     assert told
+
+
+def test_what_there_are_too_few_cycles_for_is_said() -> None:
+    world = busy_world(0)
+    state = world.state()
+    waiting = [d.workload for d in run_cycle(state, CONFIG).decisions if d.action == "wait"]
+    waits = next(name for name in waiting if world.used[world.jobs[name].account])
+    found, left_out = counterfactuals(state, CONFIG, waits, tries_max=0)
+    assert (found, left_out) == ((), (Obstacle.RUNS, Obstacle.USE, Obstacle.AHEAD, Obstacle.GPUS))

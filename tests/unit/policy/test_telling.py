@@ -47,6 +47,15 @@ def test_what_happened_is_dated_and_estimates_are_marked() -> None:
     assert lines[-1] == "No cycle has decided about it yet: gpuledger cycle --cluster c runs one."
 
 
+def test_what_was_not_looked_for_is_told() -> None:
+    looked = Ahead(changes=(), starts_at_s=None, seen_until_s=60, left_out=(Obstacle.USE, Obstacle.AHEAD))
+    assert looked.as_json()["left_out"] == ["use", "ahead"]
+    assert (
+        "Not looked for to the end, because the queue is too long for so many cycles: less use of its account,"
+        " workloads that come before it." in lines_of(Why(story=STORY, ahead=looked))
+    )
+
+
 def test_a_protection_that_is_over_is_told_as_over_and_one_run_has_its_own() -> None:
     runs = Counterfactual(obstacle=Obstacle.RUNS, runs=(RunId("v", "1"),))
     over = ahead(runs, expected_s=0, certainty=Certainty.ESTIMATE)
