@@ -53,24 +53,49 @@ class Gpuledger:
         self._decided_s = scenario.start_s - self._gap_s
         self._due_s = scenario.start_s
         self._is_woken = False
+        self._has_told = False
+        self._draining: set[str] = set()
 
     def told(self, fact: Fact) -> None:
         """Take note of what happened."""
         self._books.told(fact)
         self._is_woken = self._is_woken or isinstance(fact, Submitted | Cancelled | Left | HostChanged)
+        if isinstance(fact, HostChanged):
+            self._draining.discard(fact.host)
+            if fact.condition is HostCondition.DRAINING:
+                self._draining.add(fact.host)
 
     def decide(self, cluster: Cluster) -> Orders:
         """Run a cycle when one is due, and say what it orders."""
-        at_s, rested_s = cluster.at_s, self._decided_s + self._gap_s
+        at_s = cluster.at_s
+        self._catch_up(at_s)
+        rested_s = self._decided_s + self._gap_s
         if at_s < self._due_s and not (self._is_woken and at_s >= rested_s):
             wake_s = min(self._due_s, rested_s) if self._is_woken else self._due_s
             return Orders(reserved=self._reserved(cluster), wake_s=wake_s)
         self._is_woken = False
         self._decided_s, self._due_s = at_s, (at_s // self._every_s + 1) * self._every_s
+        if self._is_idle(cluster):
+            return Orders(reserved={})
         cycle = self._cycle(cluster)
         if cycle is None:
-            return Orders(wake_s=self._due_s)
+            return Orders(reserved=self._reserved(cluster), wake_s=self._due_s)
         return self._orders(cycle, cluster)
+
+    def _is_idle(self, cluster: Cluster) -> bool:
+        """Say whether a cycle has nothing to order, nor the next ones until something happens.
+
+        Nobody waits, no host is to be emptied, and nobody was told to leave who could stay now. Where GPUs are divided
+        by credits these move on with each cycle, whoever waits.
+        """
+        nobody = not (cluster.waiting or self._draining or self._has_told or self._books.reservations)
+        return nobody and self._config.division == "deficit"
+
+    def _catch_up(self, at_s: int) -> None:
+        """Count the cycles at full intervals that had nothing to order and did not come."""
+        missed_s = (at_s - 1) // self._every_s * self._every_s
+        if missed_s >= self._due_s:
+            self._decided_s, self._due_s = missed_s, missed_s + self._every_s
 
     def _cycle(self, cluster: Cluster) -> Cycle | None:
         """Run a cycle; None while no GPUs are healthy, when the policy has none."""
@@ -96,7 +121,7 @@ class Gpuledger:
                 starts.append(self._start(decision, cluster))
             elif decision.action is Action.PREEMPT:
                 told[decision.workload] = None
-        running = cluster.running
+        running, self._has_told = cluster.running, bool(told)
         return Orders(
             starts=starts,
             leave=[job for job in told if running[job].leaves_s is None],
