@@ -31,7 +31,7 @@ CONSUMER = "ledger"
 Understood = tuple[list[Event], list[DeadLetter]]
 """What could be read of a batch, and what could not."""
 
-BATCH_RECORDS = 6000
+BATCH_RECORDS = 4000
 POLL_S = 1.0
 
 LOOK_S = 5.0
