@@ -14,6 +14,7 @@ from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.reservations import Reservations
 from gpuledger.policy.state import (
     ClusterState,
+    PendingWorkload,
     PolicyConfig,
     Reservation,
     ReservationKind,
@@ -147,7 +148,8 @@ class Walk:
         self.preemption = preemption
         self._config = config
         reserved = {kept.workload for kept in state.reservations}
-        holders = {turn.workload.workload: turn for turn in turns if turn.workload.workload in reserved}
+        named = ((turn.workload.workload, turn) for turn in turns) if reserved else ()
+        holders = {workload: turn for workload, turn in named if workload in reserved}
         self.book = Reservations(state, holders, yard, preemption, config)
         self._heads: dict[SizeClass, Turn] = {}
         self._exceeded: dict[SizeClass, tuple[Standing, Standing]] = {}
@@ -162,6 +164,8 @@ class Walk:
         """What those waited for who found no room."""
         self._in_vain: set[Ask] = set()
         """Those of them for whom nothing was given back since."""
+        self._own_in_vain: set[tuple[str, int, str | None, int]] = set()
+        """Likewise, who found no room with runs of its own account: the account, milli-GPU, model and priority."""
         self._seen = yard.version
 
     def decide(self) -> Iterator[Decision | Shared]:
@@ -173,7 +177,11 @@ class Walk:
             if (
                 outlook is None
                 or gang.workload in kept
-                or (outlook.is_funded and may_take_own(gang.account, gang.priority))
+                or (
+                    outlook.is_funded
+                    and may_take_own(gang.account, gang.priority)
+                    and _own_kind(gang) not in self._own_in_vain
+                )
             ):
                 yield self.decide_one(turn)
             else:
@@ -214,7 +222,7 @@ class Walk:
             self.yard.start(self._started(turn, placement))
             if held is not None:
                 self.book.spare_for(gang.workload)
-                self._in_vain.clear()
+                self._give_back()
             self._note_changes()
             return Decision(
                 workload=gang.workload,
@@ -227,7 +235,7 @@ class Walk:
         decision = self._wait(turn, held, safe_until_s, free_milli)
         is_given_up = held is not None and self.book.kept.get(gang.workload) is not held
         if is_given_up or len(self.yard.leaving) != leaving:
-            self._in_vain.clear()
+            self._give_back()
         elif held is not None:
             self._pass_over(seen)
         self._note_changes()
@@ -250,6 +258,7 @@ class Walk:
         head = self._heads[size_class]
         if head is not turn:
             ahead = self._aheads[size_class]
+            self._own_in_vain.add(_own_kind(turn.workload))
             return self._wait_with_others(
                 turn, Outlook(turn.workload.gpus_milli, free_milli, blocking, ahead)
             )
@@ -303,6 +312,11 @@ class Walk:
         outlook = Outlook(before.gpus_milli, self.yard.free_milli, blocking, before.ahead)
         self._outlooks[ask] = outlook
         return outlook
+
+    def _give_back(self) -> None:
+        """Room was given back: whoever found none may find some now."""
+        self._in_vain.clear()
+        self._own_in_vain.clear()
 
     def _pass_over(self, seen: int) -> None:
         """Take the hosts for unchanged since a version: what was given up is kept again."""
@@ -366,3 +380,8 @@ class Walk:
             return self._at_s
         protected_s = self._config.protected_s(turn.workload.minimum_runtime_s)
         return self._at_s + max(protected_s, self._config.quantum_s)
+
+
+def _own_kind(gang: PendingWorkload) -> tuple[str, int, str | None, int]:
+    """Return what those are told apart by who may take runs of their own account."""
+    return gang.account, gang.gpus_milli, gang.gpu_model, gang.priority

@@ -1,7 +1,7 @@
 """The decisions of a cycle, written down once: for the digest, for who keeps them, and counted."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
 from operator import attrgetter
@@ -12,6 +12,7 @@ from gpuledger.ledger import cycle_decisions
 from gpuledger.policy import pieces
 from gpuledger.policy.decisions import Action, Decision, Shared
 from gpuledger.policy.explain import Ahead, Kept, ratios_millionths
+from gpuledger.policy.fair_share import Tier
 from gpuledger.policy.lines import Line
 from gpuledger.policy.outlook import Outlook
 from gpuledger.policy.pieces import FORM, Placed, View
@@ -161,3 +162,8 @@ class _Table:
             mine = line.contender
             self._standings[line] = ratios_millionths(line.used, mine.scale, mine.entitled), line.lifted
         return self._standings[line]
+
+
+def _rises(line: Line) -> Callable[[int], bool]:
+    """Return whether an account is at its floor before an entry: from some entry on it is, along its whole line."""
+    return lambda place: line.standing(place).tier is not Tier.BELOW_FLOOR
