@@ -7,7 +7,7 @@ sentence (docs/decisions/0042).
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -34,6 +34,11 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 def piece_of(workload: str, of: int) -> int:
     """Return in which of so many pieces the decisions of a workload lie, from 0."""
     return zlib.crc32(workload.encode()) % of
+
+
+def pieces_of(workloads: Iterable[str], of: int) -> list[int]:
+    """Return the same of many."""
+    return [zlib.crc32(workload.encode()) % of for workload in workloads]
 
 
 def keep(writer: Writer, book: str, seq: int, at_s: int, pieces: Sequence[bytes]) -> None:

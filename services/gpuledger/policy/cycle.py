@@ -124,8 +124,10 @@ def _run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
     tree = tree_of(state, queue, config)
     preemption = Preemption(tree, state, yard, config)
     queues = lines(tree, queue, config)
-    walk = Walk(turns_of(queues), state, yard, preemption, config)
-    decided = tuple(walk.decide())
+    turns = turns_of(queues)
+    holders = turns.of({kept.workload for kept in state.reservations})
+    walk = Walk(holders, state, yard, preemption, config)
+    decided = tuple(walk.decide(turns))
     return Cycle(
         cluster=state.cluster,
         at_s=state.at_s,

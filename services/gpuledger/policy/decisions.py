@@ -1,13 +1,13 @@
 """What happens to every waiting workload, and which runs have to leave: one walk through the turns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gpuledger.policy import explain
 from gpuledger.policy.contenders import Standing
-from gpuledger.policy.fair_share import Turn
-from gpuledger.policy.lines import Ask
+from gpuledger.policy.fair_share import Turn, Turns
+from gpuledger.policy.lines import ASK, NAME, WORKLOAD, Ask, Entry, Queue
 from gpuledger.policy.outlook import Outlook, figures
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.preemption import Preemption
@@ -69,25 +69,36 @@ class Shared:
     read, of values that no longer change.
 
     Args:
-        turn: Its place in the order.
+        entry: The workload and what it asks for.
+        line: The queue of its class.
+        place: Where that has it.
+        before: How many are before the whole queue of its class.
         outlook: What it waits for.
     """
 
-    __slots__ = ("outlook", "turn")
+    __slots__ = ("_before", "_entry", "line", "outlook", "place")
 
     action = Action.WAIT
     placement = None
     run = None
     klass = None
 
-    def __init__(self, turn: Turn, outlook: Outlook) -> None:
-        self.turn = turn
+    def __init__(self, entry: Entry, line: Queue, place: int, before: int, outlook: Outlook) -> None:
+        self._entry = entry
+        self.line = line
+        self.place = place
+        self._before = before
         self.outlook = outlook
 
     @property
     def workload(self) -> str:
         """The workload."""
-        return self.turn.workload.workload
+        return self._entry[NAME]
+
+    @property
+    def position(self) -> int:
+        """Its place in the order, from 1."""
+        return self._before + self.line.rank_of(self.place) + 1
 
     @property
     def reason(self) -> str:
@@ -101,7 +112,8 @@ class Shared:
 
     def told(self) -> tuple[str, dict[str, int]]:
         """Return sentence and figures at once."""
-        return self.outlook.told(self.outlook.own(self.turn))
+        turn = Turn(self._entry, self.line, self.place, self._before)
+        return self.outlook.told(self.outlook.own(turn))
 
     def said(self) -> Decision:
         """Return the same as a value."""
@@ -126,7 +138,7 @@ class Walk:
     """One pass through the turns: what fits starts; the first of a size class that does not looks for victims.
 
     Args:
-        turns: The order.
+        holders: The turns of those who hold a reservation; others are ignored.
         state: The cluster.
         yard: Its hosts.
         preemption: The search for victims.
@@ -135,22 +147,20 @@ class Walk:
 
     def __init__(
         self,
-        turns: Sequence[Turn],
+        holders: Iterable[Turn],
         state: ClusterState,
         yard: Yard,
         preemption: Preemption,
         config: PolicyConfig,
     ) -> None:
-        self._turns = turns
         self._at_s = state.at_s
         self._knows_hosts = bool(state.hosts)
         self.yard = yard
         self.preemption = preemption
         self._config = config
         reserved = {kept.workload for kept in state.reservations}
-        named = ((turn.workload.workload, turn) for turn in turns) if reserved else ()
-        holders = {workload: turn for workload, turn in named if workload in reserved}
-        self.book = Reservations(state, holders, yard, preemption, config)
+        holding = {turn.workload.workload: turn for turn in holders if turn.workload.workload in reserved}
+        self.book = Reservations(state, holding, yard, preemption, config)
         self._heads: dict[SizeClass, Turn] = {}
         self._exceeded: dict[SizeClass, tuple[Standing, Standing]] = {}
         """Heads that get no bound, for their side is further beyond its entitlement than one that waits."""
@@ -168,12 +178,15 @@ class Walk:
         """Likewise, who found no room with runs of its own account: the account, milli-GPU, model and priority."""
         self._seen = yard.version
 
-    def decide(self) -> Iterator[Decision | Shared]:
-        """Yield the decision of every turn, in order, then the runs that have to leave, by id."""
+    def decide(self, turns: Turns) -> Iterator[Decision | Shared]:
+        """Yield the decision of every turn, in order, then the runs that have to leave, by id.
+
+        Most wait as others do: of these no turn is made.
+        """
         shared, kept, may_take_own = self._outlooks.get, self.book.kept, self.preemption.may_take_own
-        for turn in self._turns:
-            gang = turn.workload
-            outlook = shared(turn.ask) or self._renewed(turn)
+        for entry, line, place, before in turns.places():
+            gang = entry[WORKLOAD]
+            outlook = shared(entry[ASK]) or self._renewed(Turn(entry, line, place, before))
             if (
                 outlook is None
                 or gang.workload in kept
@@ -183,9 +196,9 @@ class Walk:
                     and _own_kind(gang) not in self._own_in_vain
                 )
             ):
-                yield self.decide_one(turn)
+                yield self.decide_one(Turn(entry, line, place, before))
             else:
-                yield Shared(turn, outlook)
+                yield Shared(entry, line, place, before, outlook)
         yield from self.leaving()
 
     def leaving(self) -> Iterator[Decision | Shared]:
@@ -287,7 +300,7 @@ class Walk:
         self._note_changes()
         self._outlooks[turn.ask] = self._failed[turn.ask] = outlook
         self._in_vain.add(turn.ask)
-        return Shared(turn, outlook)
+        return Shared(turn.entry, turn.line, turn.place, turn.before, outlook)
 
     def _renewed(self, turn: Turn) -> Outlook | None:
         """Return what those wait for now who ask for the same and found no room; None when there may be some.

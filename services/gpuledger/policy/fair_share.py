@@ -16,10 +16,11 @@ unallocated use / share at every level.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import count, repeat
 
 from gpuledger.policy.contenders import Contender, Standing, Tier, allocated, floor_milli, unallocated
-from gpuledger.policy.lines import ASK, GPUS_MILLI, WORKLOAD, Entry, Line, Queue, line_up
+from gpuledger.policy.lines import ASK, GPUS_MILLI, NAME, WORKLOAD, Ask, Entry, Line, Queue, line_up
 from gpuledger.policy.state import PendingWorkload, PolicyConfig, WorkClass
 from gpuledger.policy.tree import Tree
 
@@ -40,14 +41,15 @@ class Turn:
         before: How many are before the whole queue of its class.
     """
 
-    __slots__ = ("_before", "_chain", "ask", "line", "place", "workload")
+    __slots__ = ("_chain", "ask", "before", "entry", "line", "place", "workload")
 
     def __init__(self, entry: Entry, line: Queue, place: int, before: int) -> None:
+        self.entry = entry
         self.workload = entry[WORKLOAD]
         self.ask = entry[ASK]
         self.line = line
         self.place = place
-        self._before = before
+        self.before = before
         self._chain: tuple[Standing, ...] | None = None
 
     @property
@@ -58,7 +60,7 @@ class Turn:
     @property
     def position(self) -> int:
         """1 for the head of the queue."""
-        return self._before + self.line.rank_of(self.place) + 1
+        return self.before + self.line.rank_of(self.place) + 1
 
     @property
     def chain(self) -> tuple[Standing, ...]:
@@ -104,16 +106,42 @@ def order_workloads(tree: Tree, pending: Iterable[PendingWorkload], config: Poli
         pending: Eligible workloads, in any order.
         config: The knobs.
     """
-    return turns_of(lines(tree, pending, config))
+    return tuple(turns_of(lines(tree, pending, config)))
 
 
-def turns_of(queues: Mapping[WorkClass, Line]) -> tuple[Turn, ...]:
-    """Return the workloads of the queue of each class, one class after the other."""
-    turns: list[Turn] = []
-    for line in queues.values():
-        before = len(turns)
-        turns += [Turn(entry, line, place, before) for place, entry in enumerate(line.entries)]
-    return tuple(turns)
+class Turns:
+    """The workloads in the order in which they are to start; a turn is made when it is asked for.
+
+    Args:
+        lines: The queue of each class, one after the other.
+    """
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self._lines: list[tuple[Line, int]] = []
+        before = 0
+        for line in lines:
+            self._lines.append((line, before))
+            before += len(line.entries)
+
+    def __iter__(self) -> Iterator[Turn]:
+        """Yield all turns."""
+        return (Turn(*where) for where in self.places())
+
+    def places(self) -> Iterator[tuple[Entry, Line, int, int]]:
+        """Yield what a turn is made of, for all of them."""
+        for line, before in self._lines:
+            yield from zip(line.entries, repeat(line), count(), repeat(before), strict=False)
+
+    def of(self, workloads: Collection[str]) -> list[Turn]:
+        """Return the turns of some workloads."""
+        if not workloads:
+            return []
+        return [Turn(*where) for where in self.places() if where[0][NAME] in workloads]
+
+
+def turns_of(queues: Mapping[WorkClass, Line]) -> Turns:
+    """Return the turns of the queue of each class, one class after the other."""
+    return Turns(queues.values())
 
 
 def next_milli(line: Line) -> dict[str, int]:
@@ -142,13 +170,20 @@ def entries(
         "unallocated": defaultdict(list),
     }
     leaves: dict[str, tuple[str, bool]] = {}
+    asked: dict[tuple[WorkClass, int, str | None, int, int], tuple[int, Ask]] = {}
     for workload in pending:
         if workload.account not in leaves:
             leaf = tree.leaf_path(workload.account)
             leaves[workload.account] = leaf, tree.nodes[leaf].funded
         leaf, funded = leaves[workload.account]
         klass: WorkClass = "allocated" if funded and workload.minimum_runtime_s > 0 else "unallocated"
-        waiting[klass][leaf].append(entry_of(workload, klass, config))
+        kind = (
+            klass, workload.gpus_milli, workload.gpu_model, workload.minimum_runtime_s, workload.weight_permille
+        )  # fmt: skip
+        found = asked.get(kind)
+        if found is None:
+            found = asked[kind] = _asked(workload, klass, config)
+        waiting[klass][leaf].append(_entry(workload, *found))
     for queues in waiting.values():
         for queue in queues.values():
             queue.sort()
@@ -166,16 +201,26 @@ def entry_of(workload: PendingWorkload, klass: WorkClass, config: PolicyConfig) 
     Inside an account priority decides, then submit time, then id. Expected are its GPUs for its minimum runtime, up to
     the cap; for a quantum without one.
     """
+    return _entry(workload, *_asked(workload, klass, config))
+
+
+def _asked(workload: PendingWorkload, klass: WorkClass, config: PolicyConfig) -> tuple[int, Ask]:
+    """Return the expected hold of a workload in gpu_ms, and what it asks for; both are those of many."""
     expected_s = config.protected_s(workload.minimum_runtime_s) or config.quantum_s
+    ask = (klass, workload.gpus_milli, workload.gpu_model, workload.minimum_runtime_s)
+    return workload.counted_gpu_ms(expected_s), ask
+
+
+def _entry(workload: PendingWorkload, held_gpu_ms: int, ask: Ask) -> Entry:
     return (
         -workload.priority,
         workload.submitted_at_s,
         workload.workload,
-        workload.counted_gpu_ms(expected_s),
+        held_gpu_ms,
         workload.gpus_milli,
         workload.eligible_at_s,
         workload,
-        (klass, workload.gpus_milli, workload.gpu_model, workload.minimum_runtime_s),
+        ask,
     )
 
 

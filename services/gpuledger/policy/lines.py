@@ -33,6 +33,7 @@ Entry = tuple[int, int, str, int, int, int, PendingWorkload, Ask]
 """Priority (negative), submit time, id: the least is next in its account. Then the expected hold in gpu_ms, milli-GPU,
 since when it is eligible, the workload, and what it asks for."""
 
+NAME: Final = 2
 GPU_MS: Final = 3
 GPUS_MILLI: Final = 4
 ELIGIBLE: Final = 5

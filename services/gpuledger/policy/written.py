@@ -1,10 +1,10 @@
 """The decisions of a cycle, written down once: for the digest, for who keeps them, and counted."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, repeat
-from operator import attrgetter
+from itertools import chain, groupby, repeat
+from operator import add, attrgetter, eq
 from typing import Any
 
 from gpuledger.kernel.collecting import without_cycles
@@ -12,7 +12,6 @@ from gpuledger.ledger import cycle_decisions
 from gpuledger.policy import pieces
 from gpuledger.policy.decisions import Action, Decision, Shared
 from gpuledger.policy.explain import Ahead, Kept, ratios_millionths
-from gpuledger.policy.fair_share import Tier
 from gpuledger.policy.lines import Line
 from gpuledger.policy.outlook import Outlook
 from gpuledger.policy.pieces import FORM, Placed, View
@@ -54,8 +53,8 @@ def write(decisions: Sequence[Decision | Shared], *, form: int = FORM) -> Writte
     with without_cycles():  # nothing that is kept refers to itself
         table = _Table(decisions)
         rows: list[list[bytes]] = [[] for _ in range(of)]
-        for workload, row in zip(table.workloads, table.rows(), strict=True):
-            rows[cycle_decisions.piece_of(workload, of)].append(row)
+        for n, row in zip(cycle_decisions.pieces_of(table.workloads, of), table.rows(), strict=True):
+            rows[n].append(row)
         whole: list[list[Placed]] = [[] for _ in range(of)]
         for placed in table.whole:
             whole[cycle_decisions.piece_of(placed[1]["workload"], of)].append(placed)
@@ -75,17 +74,16 @@ class _Table:
     """
 
     def __init__(self, decisions: Sequence[Decision | Shared]) -> None:
-        self.whole: list[Placed] = []
-        self._places: list[int] = []
-        shared: list[Shared] = []
-        for place, one in enumerate(decisions):
-            if isinstance(one, Shared) and one.turn.position == place + 1 and isinstance(one.turn.line, Line):
-                self._places.append(place)
-                shared.append(one)
-            else:
-                self.whole.append((place, dict(decision_json(one))))
-        turns = [one.turn for one in shared]
-        self.workloads = [turn.workload.workload for turn in turns]
+        shared = [one for one in decisions if isinstance(one, Shared)]
+        self._places = [place for place, one in enumerate(decisions) if isinstance(one, Shared)]
+        queues = [(queue, list(following)) for queue, following in groupby(shared, key=attrgetter("line"))]
+        if not _stand_in_order(self._places, queues):
+            shared, self._places, queues = [], [], []
+        known = set(self._places)
+        self.whole: list[Placed] = [
+            (place, dict(decision_json(one))) for place, one in enumerate(decisions) if place not in known
+        ]
+        self.workloads = [one.workload for one in shared]
         self._blocking: dict[Kept, int] = {}
         self._heads: dict[Ahead, int] = {}
         self._outlooks = [one.outlook for one in shared]
@@ -94,9 +92,9 @@ class _Table:
         self._ratios_ppm: list[int | None] = []
         self._partings_ppm: list[int | None] = []
         self._are_below: list[bool] = []
-        self._standings: dict[Line, tuple[Sequence[int | None], int]] = {}
-        for queue, following in groupby(turns, key=attrgetter("line")):
-            self._fill(queue, [turn.place for turn in following])
+        self._standings = _Standings()
+        for queue, following in queues:
+            self._fill(queue, [one.place for one in following])
 
     def rows(self) -> list[bytes]:
         """Return those who share an outlook, each as it is kept."""
@@ -135,35 +133,68 @@ class _Table:
 
     def _fill(self, queue: Line, places: Sequence[int]) -> None:
         """Go on with those of a class."""
-        begun = len(self._accounts)
-        accounts = queue.of_leaves(lambda leaf: [leaf.contender.path] * len(leaf.entries))
-        self._accounts += [accounts[place] for place in places]
-        outlooks = self._outlooks[begun : begun + len(places)]
+        begun, count = len(self._accounts), len(places)
+        of_queue = queue.of_leaves(lambda leaf: [leaf.contender.path] * len(leaf.entries))
+        accounts = [of_queue[place] for place in places]
+        self._accounts += accounts
+        outlooks = self._outlooks[begun : begun + count]
         if not outlooks[0].is_funded:
-            self._ratios_ppm += repeat(None, len(places))
-            self._partings_ppm += repeat(None, len(places))
-            self._are_below += [False] * len(places)
+            self._ratios_ppm += repeat(None, count)
+            self._partings_ppm += repeat(None, count)
+            self._are_below += [False] * count
             return
-        ratios_ppm = queue.of_leaves(lambda leaf: self._standing(leaf)[0])
+        ratios_ppm = queue.of_leaves(lambda leaf: self._standings[leaf][0])
         self._ratios_ppm += [ratios_ppm[place] for place in places]
-        for place, account, outlook in zip(places, self._accounts[begun:], outlooks, strict=True):
-            if outlook.ahead is None or outlook.blocking is not None:
+        levels_of = _levels_of(dict.fromkeys(outlooks))
+        for place, account, levels in zip(
+            places, accounts, map(levels_of.__getitem__, outlooks), strict=True
+        ):
+            if levels is None:
                 self._partings_ppm.append(None)
                 self._are_below.append(False)
             else:
-                line, at = queue.spot(place, outlook.ahead.level(account))
-                standing, rises = self._standing(line)
-                self._partings_ppm.append(standing[at])
-                self._are_below.append(at < rises)
-
-    def _standing(self, line: Line) -> tuple[Sequence[int | None], int]:
-        """Return the ratio before each entry of a line, and the first place for which the floor does not count."""
-        if line not in self._standings:
-            mine = line.contender
-            self._standings[line] = ratios_millionths(line.used, mine.scale, mine.entitled), line.lifted
-        return self._standings[line]
+                line, at = queue.spot(place, levels[account])
+                ratios, lifted = self._standings[line]
+                self._partings_ppm.append(ratios[at])
+                self._are_below.append(at < lifted)
 
 
-def _rises(line: Line) -> Callable[[int], bool]:
-    """Return whether an account is at its floor before an entry: from some entry on it is, along its whole line."""
-    return lambda place: line.standing(place).tier is not Tier.BELOW_FLOOR
+class _Standings(dict[Line, tuple[Sequence[int | None], int]]):
+    """Line -> the ratio of its account in millionths before each entry, and how many of them its floor lifts."""
+
+    def __missing__(self, line: Line) -> tuple[Sequence[int | None], int]:
+        mine = line.contender
+        found = self[line] = ratios_millionths(line.used, mine.scale, mine.entitled), line.lifted
+        return found
+
+
+class _Levels(dict[str, int]):
+    """Leaf -> the level at which its path and that of a head part."""
+
+    def __init__(self, ahead: Ahead) -> None:
+        super().__init__()
+        self._ahead = ahead
+
+    def __missing__(self, account: str) -> int:
+        level = self[account] = self._ahead.level(account)
+        return level
+
+
+def _stand_in_order(places: Sequence[int], queues: Iterable[tuple[Line, Sequence[Shared]]]) -> bool:
+    """Say whether each has the place among all decisions that it has among the turns, as in a full cycle."""
+    wanted = chain.from_iterable(
+        map(add, map(attrgetter("place"), following), repeat(following[0].position - following[0].place - 1))
+        for _, following in queues
+    )
+    return all(isinstance(queue, Line) for queue, _ in queues) and all(map(eq, places, wanted))
+
+
+def _levels_of(outlooks: Iterable[Outlook]) -> dict[Outlook, _Levels | None]:
+    """Return the levels of the head of which each tells; None where it tells of none."""
+    found: dict[Ahead, _Levels] = {}
+    return {
+        outlook: None
+        if outlook.ahead is None or outlook.blocking is not None
+        else found.setdefault(outlook.ahead, _Levels(outlook.ahead))
+        for outlook in outlooks
+    }

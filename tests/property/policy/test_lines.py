@@ -92,3 +92,19 @@ def test_a_chain_leads_to_the_leaf_that_has_the_work(world: dict[str, Any], data
             assert leaf.entries[at] is entry
             assert leaf.contender.path == tree.leaf_path(entry[WORKLOAD].account)
             assert line.spots(place)[-1] == (leaf, at)
+
+
+@given(trees(max_leaves=6), st.data())
+@settings(deadline=None)
+def test_what_is_looked_up_for_all_at_once_is_what_each_has(
+    tree: dict[str, Any], data: st.DataObject
+) -> None:
+    built = build(tree, SUPPLY_MILLI)
+    leaves_of_tree = [path for path, node in built.nodes.items() if not node.children]
+    pending = waiting(data.draw(queues(leaves_of_tree)))
+    for line in lines(built, pending, CONFIG).values():
+        spots = [line.spots(place) for place in range(len(line.entries))]
+        for place, own in enumerate(spots):
+            assert [line.spot(place, level) for level in range(len(own))] == own
+        names = line.of_leaves(lambda leaf: [(leaf.contender.path, at) for at in range(len(leaf.entries))])
+        assert list(names) == [(leaf.contender.path, at) for own in spots for leaf, at in own[-1:]]

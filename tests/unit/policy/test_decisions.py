@@ -18,7 +18,7 @@ from gpuledger.policy.cycle import (
     tree_of,
 )
 from gpuledger.policy.decisions import Decision, Shared, Walk
-from gpuledger.policy.fair_share import Turn, order_workloads
+from gpuledger.policy.fair_share import Turn, lines, turns_of
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.yard import Yard
 
@@ -177,8 +177,8 @@ class Walked(Walk):
     def __init__(self, state: ClusterState) -> None:
         config = PolicyConfig()
         tree, yard = tree_of(state, state.pending, config), Yard(state, config.quantum_s)
-        turns = order_workloads(tree, state.pending, config)
-        super().__init__(turns, state, yard, Preemption(tree, state, yard, config), config)
+        self.turns = turns_of(lines(tree, state.pending, config))
+        super().__init__(self.turns, state, yard, Preemption(tree, state, yard, config), config)
         self.alone: list[str] = []
 
     def decide_one(self, turn: Turn) -> Decision | Shared:
@@ -194,7 +194,7 @@ def test_after_a_start_those_who_found_no_room_are_told_what_is_free_then_and_ar
     ]
     busy = run("b", gpus=3, name="busy", hosts={"h0": 3}, protected_until_s=AT_S + 2 * HOUR_S)
     walk = Walked(cluster(ACCOUNTS, queue, [busy], on=hosts(8)))
-    decided = {decision.workload: decision for decision in walk.decide()}
+    decided = {decision.workload: decision for decision in walk.decide(walk.turns)}
     assert walk.alone == ["head", "w1", "long1", "short"]
     assert [decided[name].numbers["free_milli"] for name in ("w1", "w2")] == [5000, 1000]
     told = "head of account a is ahead, for which 3 GPUs are missing; both are of account a (ratio 0."
@@ -204,6 +204,23 @@ def test_after_a_start_those_who_found_no_room_are_told_what_is_free_then_and_ar
         "Waits at place 3: its 2 GPUs would fit, but are reserved for head"
     )
     assert decided["long2"].reason.startswith("Waits at place 6: head of account a is ahead")
+
+
+def test_who_found_no_room_with_its_own_runs_keeps_the_next_of_its_account_from_looking() -> None:
+    queue = [
+        pending("head", "a", gpus=8, priority=9),
+        *(pending(f"own{n}", "b", gpus=8, hours=n + 1, priority=5, submitted_at_s=n) for n in range(3)),
+        pending("other", "a", gpus=8, priority=5),
+        *(pending(f"urgent{n}", "b", gpus=8, priority=6, submitted_at_s=n) for n in range(2)),
+    ]
+    running = [
+        run("b", gpus=4, name="mine", hosts={"h0": 4}),
+        run("z", gpus=4, name="busy", hosts={"h0": 4}, protected_until_s=AT_S + 2 * HOUR_S),
+    ]
+    walk = Walked(cluster(ACCOUNTS, queue, running, on=hosts(8)))
+    decided = {decision.workload: decision for decision in walk.decide(walk.turns)}
+    assert all(decided[one.workload].action is Action.WAIT for one in queue)
+    assert walk.alone == ["head", "other", "urgent0", "own0", "own1", "own2"]
 
 
 def test_who_found_no_room_beside_a_reservation_is_decided_anew_once_that_is_given_up() -> None:

@@ -2,7 +2,7 @@ import pytest
 from tests.unit.policy.forests import GPU_HOUR, WEEK_S, forest, pending
 
 from gpuledger.policy.cycle import PendingWorkload, PolicyConfig
-from gpuledger.policy.fair_share import Tier, order_leaves, order_workloads
+from gpuledger.policy.fair_share import Tier, lines, order_leaves, order_workloads, turns_of
 from gpuledger.policy.tree import Tree
 
 CONFIG = PolicyConfig()
@@ -148,3 +148,16 @@ def test_the_floor_can_be_whole_or_absent(alpha: int) -> None:
     config = PolicyConfig(floor_alpha_permille=alpha)
     tree = forest({"a": {"demand": 90}, "b": {"demand": 90, "used": 99}}, running={"a": 50, "b": 49})
     assert order_leaves(tree, config) == (("b", "a") if alpha == 0 else ("a", "b"))
+
+
+def test_the_turns_of_some_are_those_of_all_that_they_stand_among() -> None:
+    tree = forest({"a": {}, "b": {}})
+    queue = [pending(f"{team}{n}", team, hours=n, submitted_at_s=n) for team in "ab" for n in range(3)]
+    turns = turns_of(lines(tree, queue, CONFIG))
+    every = [(turn.position, turn.workload.workload, turn.account, turn.klass) for turn in turns]
+    assert [position for position, *_ in every] == list(range(1, 7))
+    some = [
+        (turn.position, turn.workload.workload, turn.account, turn.klass) for turn in turns.of({"a1", "b0"})
+    ]
+    assert some == [one for one in every if one[1] in {"a1", "b0"}]
+    assert turns.of(()) == []
