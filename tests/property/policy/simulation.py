@@ -250,10 +250,15 @@ def check_first(world: World, cycle: Cycle) -> None:
     if first is None or first.action != "wait" or world.reservations:
         return
     job = world.jobs[first.workload]
+    assert first.workload in {kept.workload for kept in cycle.reservations} or not is_funded(world, job)
+
+
+def is_funded(world: World, job: Job) -> bool:
+    """Shares all along its path, and a minimum runtime; what an inner account owns itself has a share of 0."""
     names = job.account.split("/")
     path = ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
-    is_funded = job.minimum_s > 0 and all(world.shares.get(node, 1) for node in path)
-    assert first.workload in {kept.workload for kept in cycle.reservations} or not is_funded
+    is_inner = any(other.startswith(f"{job.account}/") for other in world.shares)
+    return job.minimum_s > 0 and not is_inner and all(world.shares.get(node, 1) for node in path)
 
 
 def check_moves(world: World, preempts: list[Decision]) -> None:
