@@ -68,7 +68,7 @@ class AccountKeys(Strict):
         users: How many people ask for GPUs there.
         demand: Its weight in the stock of all accounts.
         stock_gpus: GPUs outstanding, instead of a part of the stock.
-        classes: Names of the classes of work that its users ask for; all unless given.
+        mix: Names of the kinds of work that its users ask for; all unless given.
     """
 
     share: NonNegativeInt = 1
@@ -76,7 +76,7 @@ class AccountKeys(Strict):
     users: Annotated[int, Field(ge=0, le=100_000)] = 0
     demand: PositiveInt | None = None
     stock_gpus: Gpus | None = None
-    classes: Annotated[list[Word], Field(min_length=1)] | None = None
+    mix: Annotated[list[Word], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _one_stock(self) -> Self:
@@ -124,8 +124,8 @@ class IdleKeys(LengthKeys):
     part: Part = Decimal(1)
 
 
-class ClassKeys(Strict):
-    """A class of work.
+class WorkKeys(Strict):
+    """A kind of work.
 
     Args:
         kind: As its jobs declare it.
@@ -201,7 +201,7 @@ class ClosedLoopKeys(Strict):
         season: How stocks go up and down.
         working_hours: When there are sessions.
         spread_hours: Within how many hours from the beginning the first stock is asked for.
-        classes: Classes of work by name.
+        mix: Kinds of work by name.
     """
 
     stock: Annotated[Decimal, Field(gt=0, le=100, decimal_places=3)] = Decimal("2.5")
@@ -209,7 +209,7 @@ class ClosedLoopKeys(Strict):
     season: SeasonKeys = SeasonKeys()
     working_hours: HoursKeys = HoursKeys()
     spread_hours: Annotated[int, Field(ge=0, le=240)] = 6
-    classes: Annotated[dict[Word, ClassKeys], Field(min_length=1)]
+    mix: Annotated[dict[Word, WorkKeys], Field(min_length=1)]
 
 
 class JobKeys(Strict):

@@ -14,7 +14,7 @@ from gpuledger.kernel.errors import Refused
 from gpuledger.simulator.scenario_file import SHIPPED, read_scenario
 
 INSTITUTE: dict[str, Any] = yaml.safe_load((SHIPPED / "institute.yaml").read_text())
-FREE = {"accounts", "classes"}
+FREE = {"accounts", "mix"}
 """Mappings whose keys are names that people choose."""
 
 NUMBERS = {"gpus", "minimum_runtime_s", "checkpoint_s", "worlds"}

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from gpuledger.simulator.scenario_keys import ClassKeys, LengthKeys, ScenarioKeys
+from gpuledger.simulator.scenario_keys import LengthKeys, ScenarioKeys, WorkKeys
 
 ONE = {"a": {"gpus": 1, "work": 1}}
 
 
-def work(**more: Any) -> ClassKeys:  # noqa: ANN401 - whatever stands in a file
-    return ClassKeys.model_validate({"gpus": 1, "work": 60, **more})
+def work(**more: Any) -> WorkKeys:  # noqa: ANN401 - whatever stands in a file
+    return WorkKeys.model_validate({"gpus": 1, "work": 60, **more})
 
 
 def test_a_number_alone_is_always_that_number_and_a_list_has_no_favourites() -> None:
@@ -36,14 +36,14 @@ def test_a_length_alone_is_a_constant() -> None:
         ({"demand": {"trace": "philly"}, "worlds": {"odd": {}}}, "'old', 'fifo', 'multifactor' or 'gpuledger'"),
         ({"demand": {"trace": "philly"}, "accounts": {"a": {"demand": 1, "stock_gpus": 1}}}, "say the same"),
         ({"demand": {"trace": "philly"}, "days": 0}, "greater than or equal to 1"),
-        ({"demand": {"closed_loop": {"classes": {}}}}, "at least 1 item"),
-        ({"demand": {"closed_loop": {"classes": {"a": {"gpus": {}, "work": 1}}}}}, "at least 1 item"),
+        ({"demand": {"closed_loop": {"mix": {}}}}, "at least 1 item"),
+        ({"demand": {"closed_loop": {"mix": {"a": {"gpus": {}, "work": 1}}}}}, "at least 1 item"),
         (
-            {"demand": {"closed_loop": {"classes": {"a": {"gpus": 1, "work": {"median_s": 9, "most_s": 5}}}}}},
+            {"demand": {"closed_loop": {"mix": {"a": {"gpus": 1, "work": {"median_s": 9, "most_s": 5}}}}}},
             "median_s is not between least_s and most_s",
         ),
         (
-            {"demand": {"closed_loop": {"working_hours": {"from": 9, "to": 9}, "classes": ONE}}},
+            {"demand": {"closed_loop": {"working_hours": {"from": 9, "to": 9}, "mix": ONE}}},
             "from is not before to",
         ),
     ],

@@ -15,11 +15,11 @@ from gpuledger.simulator.demand.traces import Trace, TraceDemand
 from gpuledger.simulator.jobs import Demand, Job
 from gpuledger.simulator.scenario_keys import (
     AccountKeys,
-    ClassKeys,
     ClosedLoopKeys,
     DemandKeys,
     JobKeys,
     LengthKeys,
+    WorkKeys,
 )
 
 _HOUR_S = 3_600
@@ -86,7 +86,7 @@ def _users(
             )
     if not teams:
         raise Refused("accounts: nobody works there", hint="write users: 10 to an account, or more")
-    works = {name: _work(name, keys) for name, keys in loop.classes.items()}
+    works = {name: _work(name, keys) for name, keys in loop.mix.items()}
     names = _names(teams)
     return tuple(
         UserSpec(
@@ -128,16 +128,16 @@ def _names(teams: Mapping[str, AccountKeys]) -> dict[str, str]:
 
 
 def _works(works: Mapping[str, WorkKind], path: str, account: AccountKeys) -> tuple[WorkKind, ...]:
-    for name in account.classes or ():
+    for name in account.mix or ():
         if name not in works:
             raise Refused(
-                f"accounts.{path}.classes: {name} is no class",
+                f"accounts.{path}.mix: {name} is no kind of work in the mix",
                 hint=did_you_mean(name, works, f"there are {', '.join(works)}"),
             )
-    return tuple(work for name, work in works.items() if account.classes is None or name in account.classes)
+    return tuple(work for name, work in works.items() if account.mix is None or name in account.mix)
 
 
-def _work(name: str, keys: ClassKeys) -> WorkKind:
+def _work(name: str, keys: WorkKeys) -> WorkKind:
     return WorkKind(
         name=name,
         kind=keys.kind,

@@ -11,7 +11,7 @@ from gpuledger.simulator.demand.listed import Listed, Together
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario_keys import AccountKeys, DemandKeys
 
-CLASSES = {"small": {"gpus": 1, "work": 600}, "gang": {"gpus": {16: 1}, "work": 600, "part": 0.5}}
+MIX = {"small": {"gpus": 1, "work": 600}, "gang": {"gpus": {16: 1}, "work": 600, "part": 0.5}}
 
 
 def first(
@@ -20,7 +20,7 @@ def first(
     seed: int = 1,
     **closed_loop: Any,  # noqa: ANN401 - whatever stands in a file
 ) -> list[Job]:
-    keys = DemandKeys.model_validate({"closed_loop": {"classes": CLASSES, **closed_loop}})
+    keys = DemandKeys.model_validate({"closed_loop": {"mix": MIX, **closed_loop}})
     made = demand(
         keys,
         {path: AccountKeys.model_validate(account) for path, account in accounts.items()},
@@ -38,7 +38,7 @@ def by(jobs: list[Job], key: str) -> dict[str, int]:
     return dict(sums)
 
 
-ONLY_SMALL = {"classes": ["small"]}
+ONLY_SMALL = {"mix": ["small"]}
 
 
 def test_the_stock_is_shared_by_demand_and_sums_to_the_multiple_of_the_supply() -> None:
@@ -78,8 +78,8 @@ def test_users_are_called_by_their_team_and_by_its_whole_path_where_two_are_alik
     assert by(first(accounts), "user").keys() == {"x.a-01", "y.a-01", "b-01"}
 
 
-def test_a_team_asks_for_its_classes_only() -> None:
-    accounts = {"a": {"users": 2, "classes": ["gang"]}, "b": {"users": 2}}
+def test_a_team_asks_for_its_part_of_the_mix_only() -> None:
+    accounts = {"a": {"users": 2, "mix": ["gang"]}, "b": {"users": 2}}
     jobs = first(accounts)
     assert {job.gpus_milli for job in jobs if job.account == "a"} == {16_000}
     assert {job.gpus_milli for job in jobs if job.account == "b"} == {1_000, 16_000}
@@ -95,7 +95,7 @@ def test_seasons_of_teams_are_apart() -> None:
 @pytest.mark.parametrize(
     ("accounts", "more", "message", "hint"),
     [
-        ({"a": {"users": 1, "classes": ["smal"]}}, {}, "accounts.a.classes: smal is no class", "did you mean small?"),
+        ({"a": {"users": 1, "mix": ["smal"]}}, {}, "accounts.a.mix: smal is no kind of work", "did you mean small?"),
         ({"a": {}}, {}, "accounts: nobody works there", "write users: 10"),
         ({"a": {"users": 1}, "a/b": {}}, {}, "accounts.a.users: there are accounts below it", "give the users"),
         (
@@ -138,7 +138,7 @@ def test_listed_jobs_begin_with_the_simulation() -> None:
 
 def test_listed_jobs_come_beside_people_who_keep_asking() -> None:
     keys = DemandKeys.model_validate(
-        {"closed_loop": {"classes": CLASSES}, "jobs": [{"job": "probe", "account": "a", "work_s": 60}]}
+        {"closed_loop": {"mix": MIX}, "jobs": [{"job": "probe", "account": "a", "work_s": 60}]}
     )
     made = demand(keys, {"a": AccountKeys(users=1)}, supply_milli=8000, start_s=0, trace=None)
     assert isinstance(made(1), Together)
