@@ -28,6 +28,7 @@ from gpuledger.simulator.facts import (
     HostCondition,
     Left,
     Placement,
+    Started,
     Submitted,
 )
 from gpuledger.simulator.jobs import Job
@@ -118,6 +119,10 @@ class Old:
         match fact:
             case Submitted():
                 self._arrived.append(fact.job.job)
+            case Started():  # from now on, and not while it is being ordered, it may be told to leave
+                holding = self._holdings[fact.job]
+                if not holding.stays:
+                    self._movable[holding.priority][fact.job] = holding.placement
             case Cancelled():
                 self._look_at_all |= fact.job in self._keeping.kept
                 self._leave_line(fact.job)
@@ -143,18 +148,21 @@ class Old:
         else:
             for candidate in sorted(candidates):
                 self._serve_one(candidate)
-        return Orders(
-            starts=self._starts,
-            leave=self._leave,
-            asks=self._asks,
-            wake_s=self._answers[0][0] if self._answers else None,
-        )
+        return Orders(starts=self._starts, leave=self._leave, asks=self._asks, wake_s=self._wake_s())
+
+    def _wake_s(self) -> int | None:
+        if self._asks_again:
+            self._look_at_all = True
+            return self._cluster.at_s + 1
+        return self._answers[0][0] if self._answers else None
 
     def _begin(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._starts: list[Start] = []
         self._leave: list[str] = []
         self._asks: list[tuple[str, str]] = []
+        self._lowest_start = HIGH  # of the runs that are being started and may be taken
+        self._asks_again = False
 
     # The queue.
 
@@ -238,7 +246,7 @@ class Old:
         if stays:
             self._staying.update(dict.fromkeys(self._limited(job.account), job.gpus_milli))
         else:
-            self._movable[priority][job.job] = placement
+            self._lowest_start = min(self._lowest_start, priority)
         self._starts.append(
             Start(
                 job=job.job,
@@ -278,6 +286,8 @@ class Old:
         ]
         found = claim(self._keeping, *candidate.shape, runs) if runs else None
         if found is None:
+            # Who starts in this very instant can be told to leave a second later.
+            self._asks_again |= self._lowest_start < -candidate.rank
             return False
         for name in found.victims:
             self._order_to_leave(name)

@@ -71,6 +71,21 @@ def test_two_who_took_gpus_of_one_host_start_each_when_there_is_room_for_it() ->
     assert started[:4] == [("early", 0), ("late", 1), ("high", 65), ("higher", 75)]
 
 
+def test_who_starts_in_the_instant_in_which_a_higher_priority_asks_is_told_to_leave_a_second_later() -> None:
+    """``medium`` gets at 65 what it took; ``high`` asks for the same in that instant."""
+    jobs = [
+        job("low", 8, 5000),
+        job("medium", 8, 5000, at_s=5, priority=1),
+        job("high", 8, 100, at_s=65, priority=2),
+    ]
+    assert lines(jobs)[2:6] == [
+        "65 low left, preempted: kept 0 lost 65 loading 0 idle 0, waits again",
+        "65 medium started run 1 on h0:8",
+        "66 medium told to leave by 126",
+        "126 medium left, preempted: kept 0 lost 61 loading 0 idle 0, waits again",
+    ]
+
+
 def test_nobody_is_sent_away_by_an_equal() -> None:
     jobs = [job("runs", 8, 100, priority=2), job("asks", 8, 10, at_s=1, priority=2)]
     assert [line for line in lines(jobs) if "told" in line] == []
