@@ -1,7 +1,6 @@
 """``gpuledger agent``: what runs on the hosts."""
 
 import signal
-import socket
 import threading
 import time
 from enum import StrEnum
@@ -67,6 +66,8 @@ def nvml(
     once: Annotated[bool, typer.Option("--once", help="One message, then stop.")] = False,
 ) -> None:
     """Measure this host's NVIDIA GPUs and publish; survives a missing driver, a lost GPU and a broker that is away."""
+    import socket
+
     from gpuledger import settings
     from gpuledger.agent.checking import Health
     from gpuledger.agent.nvml import Nvml

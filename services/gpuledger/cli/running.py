@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpuledger.cli.children import HOST, Children, free_port
 from gpuledger.cli.failure import FAILED
 from gpuledger.cli.options import Json
 from gpuledger.cli.output import note, print_json
 
 if TYPE_CHECKING:
+    from gpuledger.cli.children import Children
     from gpuledger.settings import Settings
 
 API_PORT, DASHBOARD_PORT, DAGSTER_PORT = 8080, 8501, 3000
@@ -110,6 +110,8 @@ def serve_until_interrupted(config: "Settings", url: str, *, port: int, only_api
     Raises:
         Unavailable: When one of them does not start.
     """
+    from gpuledger.cli.children import HOST, Children, free_port
+
     # A shell that starts this in the background has it ignore Ctrl-C; a service manager sends SIGTERM.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
@@ -133,7 +135,9 @@ def serve_until_interrupted(config: "Settings", url: str, *, port: int, only_api
     raise typer.Exit(FAILED)
 
 
-def _start_pages(children: Children, config: "Settings", url: str, api: str) -> list[tuple[str, str]]:
+def _start_pages(children: "Children", config: "Settings", url: str, api: str) -> list[tuple[str, str]]:
+    from gpuledger.cli.children import HOST, free_port
+
     dashboards, dagster = free_port(DASHBOARD_PORT), free_port(DAGSTER_PORT)
     children.start(
         "dashboards",
