@@ -17,11 +17,12 @@ from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.scenario_file import read_scenario
 from gpuledger.simulator.worlds.protocol import Cluster, Orders, World
-from gpuledger.simulator.worlds.registry import make_world
+from gpuledger.simulator.worlds.registry import WORLDS, make_world
 
 HOUR_S = 3_600
 DAYS = {"short": 7, "full": 30}[FORM]
 SEEDS = {"short": (1,), "full": (1, 2, 3)}[FORM]
+WORLDS_TRIED = {"short": ("fifo", "old"), "full": tuple(WORLDS)}[FORM]
 
 
 def stocks(scenario: Scenario, facts: Iterator[Fact]) -> list[float]:
@@ -48,10 +49,13 @@ def stocks(scenario: Scenario, facts: Iterator[Fact]) -> list[float]:
     return found
 
 
+@pytest.mark.parametrize("world", WORLDS_TRIED)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_stock_of_the_institute_is_two_to_three_times_the_supply_without_a_trend(seed: int) -> None:
+def test_the_stock_of_the_institute_is_two_to_three_times_the_supply_without_a_trend(
+    world: str, seed: int
+) -> None:
     institute = replace(read_scenario("institute"), days=DAYS)
-    ratios = stocks(institute, simulate(institute, make_world("fifo", institute, seed), seed=seed))
+    ratios = stocks(institute, simulate(institute, make_world(world, institute, seed), seed=seed))
     assert len(ratios) >= DAYS * 24 - 1
     assert 2 <= min(ratios) <= max(ratios) <= 3
     half = len(ratios) // 2
@@ -87,7 +91,7 @@ import hashlib
 from dataclasses import replace
 from gpuledger.simulator.engine import simulate
 from gpuledger.simulator.scenario_file import read_scenario
-from gpuledger.simulator.worlds.registry import make_world
+from gpuledger.simulator.worlds.registry import WORLDS, make_world
 small = replace(read_scenario("institute-88"), days=2, warm_up_days=0)
 told = hashlib.sha256()
 for fact in simulate(small, make_world("fifo", small, 1)):
