@@ -23,8 +23,9 @@ ROUNDS, SORTS = 3, 5
 PART_MAX = {"short": 0.75, "full": 0.85}[FORM]
 """What naming, writing down and recording a cycle may take of what deciding it took. Who waits as others do is a row;
 hosts and runs are in the deciding alone, and the same at a tenth of the queue."""
-SORTS_MAX = {"short": 70, "full": 40}[FORM]
-"""How often as many keyed tuples as there are workloads could be sorted in the time of a whole cycle."""
+SORTS_MAX = {"short": 200, "full": 40}[FORM]
+"""How often as many keyed tuples as there are workloads could be sorted in the time of a whole cycle. At a tenth of
+the queue the tuples lie in the processor's own memory, and hosts and runs are the same."""
 
 
 def seconds_of_a_sort(keyed: list[tuple[int, int, str]]) -> float:
