@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple, assert_never
 
 from gpuledger.events.incident import CREDIT_CAP_S
-from gpuledger.kernel.accounts import lineage, own_path, parent, share_unless_set
+from gpuledger.kernel.accounts import lineage, own_path, share_unless_set
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.policy.cycle import Cycle
 from gpuledger.policy.entitlement import History, entitled_to, parts
@@ -47,7 +47,7 @@ from gpuledger.simulator.scenario import AccountSpec, HostSpec
 
 
 class Forest(NamedTuple):
-    """The program tree while the same accounts work.
+    """The program tree while the same inner accounts have work of their own.
 
     Args:
         shares: Share by path, every node in order.
@@ -84,6 +84,7 @@ class Books:
         self._config = config
         self._hosts = _Hosts(hosts, past_of(config)(), start_s)
         self._shares = {spec.account: spec.share for spec in accounts}
+        self._inner = _inner(self._shares)
         self._forests: dict[frozenset[str], Forest] = {}
         self._jobs: dict[str, Job] = {}
         self._running: dict[str, RunningRun] = {}
@@ -157,6 +158,7 @@ class Books:
         """List an account that nobody listed, with the share of one that nobody set a share for."""
         if account not in self._shares:
             self._shares[account] = share_unless_set(account)
+            self._inner = _inner(self._shares)
             self._forests.clear()
 
     def _wait(self, job: Job, at_s: int) -> None:
@@ -248,7 +250,7 @@ class Books:
         working = {account for account, _ in use} | {
             account for account, runs in self._workers.items() if runs
         }
-        forest = self._forest(frozenset(working | asked.keys()))
+        forest = self._forest(frozenset(self._inner & (working | asked.keys())))
         weighted, found = capacity * WEIGHT_ONE, []
         for path, share in forest.shares.items():
             held_gpu_ms = held.get(path, 0)
@@ -278,8 +280,9 @@ class Books:
         return {key: units for key, units in found.items() if units}
 
     def _forest(self, working: frozenset[str]) -> Forest:
+        """Return the tree while these inner accounts have work of their own."""
         if working not in self._forests:
-            self._forests[working] = _forest(self._shares, working)
+            self._forests[working] = _forest(self._shares, self._inner, working)
         return self._forests[working]
 
 
@@ -332,15 +335,19 @@ class _Hosts:
         self._fits: dict[tuple[int, str | None], bool] = {}
 
 
-def _forest(set_: Mapping[str, int], working: frozenset[str]) -> Forest:
-    nodes = {node for path in {*set_, *working} for node in lineage(path)}
-    inner = {above for node in nodes if (above := parent(node)) is not None}
-    nodes |= {own_path(account) for account in inner & working}
+def _inner(accounts: Iterable[str]) -> frozenset[str]:
+    """Return every account that is above another."""
+    return frozenset(above for path in accounts for above in lineage(path) if above != path)
+
+
+def _forest(set_: Mapping[str, int], inner: frozenset[str], working: frozenset[str]) -> Forest:
+    nodes = {*set_, *inner, *(own_path(account) for account in working)}
     shares = {node: set_.get(node, share_unless_set(node)) for node in sorted(nodes)}
     history = History(shares={node: [Step(0, share)] for node, share in shares.items()})
     funded = frozenset(
         account
-        for account in working
-        if all(shares[node] > 0 for node in lineage(own_path(account) if account in inner else account))
+        for account in shares
+        if account not in inner - working
+        and all(shares[node] > 0 for node in lineage(own_path(account) if account in working else account))
     )
     return Forest(shares, parts(shares, history, 0), funded)
