@@ -167,10 +167,8 @@ def build_tree(
             built[path] = _inner(place, state, ahead, children)
             continue
         explicit = state.entitled_gpu_ms
-        if explicit is None:
-            entitled = portion * capacity.window_gpu_ms + state.par_gpu_ms
-        else:
-            entitled = Fraction(explicit + state.par_gpu_ms)
+        over_window = portion * capacity.window_gpu_ms if explicit is None else Fraction(explicit)
+        entitled = over_window + state.par_gpu_ms
         built[path] = Node(
             path=path,
             share=state.share,
