@@ -42,7 +42,7 @@ from gpuledger.simulator.worlds.releases import longest_s
 from gpuledger.simulator.worlds.settings import settings_of
 
 NAME = "old"
-SETTINGS = {"long_wait_s": 1_800, "stay_permille": 700, "hold_after_s": 3_600, "answer_s": 4 * 3_600}
+SETTINGS = {"long_wait_s": 1_800, "stay_permille": 700, "hold_after_s": 30 * 3_600, "answer_s": 4 * 3_600}
 """What a scenario may set under ``worlds: old:``, and what it is otherwise.
 
 - ``long_wait_s``: who waits for so long asks for a higher priority from then on.
