@@ -173,22 +173,24 @@ class Preemption:
         return self._excess_rank[self._tree.leaf_path(run.account)]
 
     def exceeded_by(self, turn: Turn) -> tuple[Standing, Standing] | None:
-        """Return where a gang's side stood and a sibling that it exceeds by delta and that waits for the same GPUs.
+        """Return where a gang's side stood and the sibling that it exceeds most, of those that wait for the same GPUs.
 
-        Where the floor counts for the gang, nobody is exceeded.
+        A side is exceeded by more than delta. Where the floor counts for the gang, nobody is.
         """
         nodes, could_share = self._tree.nodes, self._yard.could_share
         for mine, siblings in zip(turn.chain, turn.line.beside(turn.place), strict=True):
             if mine.tier is Tier.BELOW_FLOOR:
                 continue
-            for sibling in siblings:
-                theirs = sibling.contender.path
-                if (
-                    theirs != mine.account
-                    and self._exceeds(mine.account, theirs)
-                    and any(could_share(turn.workload.gpu_model, model) for model in sibling.models)
-                ):
-                    return _standing(nodes[mine.account]), _standing(nodes[theirs])
+            exceeded = [
+                sibling.contender.path
+                for sibling in siblings
+                if sibling.contender.path != mine.account
+                and self._exceeds(mine.account, sibling.contender.path)
+                and any(could_share(turn.workload.gpu_model, model) for model in sibling.models)
+            ]
+            if exceeded:
+                theirs = max(exceeded, key=lambda path: self._excess_rank[path])
+                return _standing(nodes[mine.account]), _standing(nodes[theirs])
         return None
 
     def take(self, run: RunningRun) -> None:

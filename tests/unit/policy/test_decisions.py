@@ -273,6 +273,16 @@ def test_who_comes_first_of_all_gets_its_reservation_whomever_it_exceeds() -> No
     assert [kept.workload for kept in cycle.reservations] == ["wide"]
 
 
+def test_of_those_whom_a_head_exceeds_it_is_told_of_the_one_that_is_least_far() -> None:
+    accounts = [account("a", used=100), account("b", used=200), account("c", share=8), account("d", used=50)]
+    queue = [pending("small", "a", gpus=4), pending("tiny", "d", gpus=1), pending("wide", "b", gpus=16)]
+    busy = [
+        run("c", gpus=8, name=f"c{n}", hosts={f"h{n}": 8}, protected_until_s=AT_S + HOUR_S) for n in range(4)
+    ]
+    cycle = run_cycle(cluster(accounts, queue, busy, on=hosts(8, 8, 8, 8)), PolicyConfig())
+    assert reason(cycle, "wide").endswith("than d (ratio 0.097656), which waits, too.")
+
+
 def test_who_waits_for_another_model_keeps_nobody_from_a_reservation() -> None:
     both = ["small", "wide"]
     for asked, reserved in (("h100", ["small"]), (None, ["small"]), ("h200", both)):
