@@ -61,11 +61,11 @@ class Past:
         """Return what a GPU counts now in per mille, by its model; without a model the mean of healthy ones.
 
         Args:
-            models: Model -> healthy milli-GPU, of which there are some.
+            models: Model -> healthy milli-GPU; without any a GPU of no model counts one.
         """
         at_s = self.memory.end_s
         weighted = sum(milli * self.rates.weight(model, at_s) for model, milli in models.items())
-        mean = weighted // sum(models.values())
+        mean = weighted // sum(models.values()) if models else WEIGHT_ONE
         return lambda model: self.rates.weight(model, at_s) if model else mean
 
 

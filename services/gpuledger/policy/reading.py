@@ -39,7 +39,7 @@ def read_state(
 
     Raises:
         NotFound: When the cluster has no book.
-        Refused: When nothing says how many GPUs it has.
+        Refused: When it has no healthy GPUs, and no host that is being emptied.
     """
     known = queries.clusters(reader) if vector is None else sorted(vector.keys() - {ORG_BOOK})
     seq = None if vector is None else vector.get(cluster, 0)
@@ -50,17 +50,17 @@ def read_state(
         )
     models = state.healthy_models(reader, cluster, at_s, seq=seq)
     healthy_milli = sum(models.values())
-    if healthy_milli == 0:
+    hosts = tuple(
+        HostState(host=h.host, gpus_milli=h.gpus * GPU_MILLI, gpu_model=h.gpu_model, draining=h.draining)
+        for h in state.hosts(reader, cluster, at_s, seq=seq)
+    )
+    if healthy_milli == 0 and not hosts:  # while hosts drain, what runs there has to be told to leave
         raise Refused(
             f"cluster {cluster!r} has no healthy GPUs at {instant(at_s):%Y-%m-%dT%H:%M:%SZ}",
             hint="say what was installed then: gpuledger inventory apply FILE --from DAY, or gpuledger budget apply"
             " FILE --from DAY with its GPUs under `clusters:`",
         )
     running = state.running(reader, cluster, at_s, seq=seq)
-    hosts = tuple(
-        HostState(host=h.host, gpus_milli=h.gpus * GPU_MILLI, gpu_model=h.gpu_model, draining=h.draining)
-        for h in state.hosts(reader, cluster, at_s, seq=seq)
-    )
     clusters = known if config.scope == "clusters" else [cluster]
     past = read_past(reader, clusters, at_s, config, vector=vector)
     pending = _pending(state.pending(reader, cluster, at_s, seq=seq), hosts, config, past.weights(models))

@@ -129,13 +129,13 @@ class Books:
         self._before = cycle
 
     def state(self, at_s: int, saved_s: Mapping[str, int] | None = None) -> ClusterState | None:
-        """Return what a cycle at an instant is told; None while no GPUs are healthy: there is no cycle then.
+        """Return what a cycle at an instant is told; None while every host is down: there is no cycle then.
 
         Args:
             at_s: The instant; not before that of the look before.
             saved_s: Up to when the runs of some jobs have saved their work.
         """
-        if not self._hosts.healthy_milli:
+        if not self._hosts.states:
             return None
         self._save(saved_s or {})
         memory = Memory.of(self._config, at_s)

@@ -85,6 +85,22 @@ def test_a_draining_host_takes_nothing_and_sends_away_what_is_past_its_protectio
     assert [d["hosts"] for d in decided(record, "start")] == [{"h1": 4000}]
 
 
+def test_a_cluster_of_which_every_host_drains_still_has_cycles(world: World) -> None:
+    old = host.StateChanged(cluster="c", host="h1", gpus=10, gpu_model="x", state="draining")
+    world.intake.take(
+        [
+            submitted("w-old", "c/a", NOON - 2 * HOUR, 2), started("w-old", NOON - 2 * HOUR, 2, "h1"),
+            submitted("w-new", "c/a", NOON - HOUR, 2), started("w-new", NOON - 60, 2, "h1"),
+            submitted("w-waits", "c/b", NOON - HOUR, 2),
+            event("old", NOON - 60, old),
+        ]
+    )  # fmt: skip
+    record = world.cycle()
+    assert record["supply_gpus"] == 0
+    assert [d["workload"] for d in decided(record, "preempt")] == ["w-old"]
+    assert not decided(record, "start")
+
+
 def test_a_model_is_the_same_in_any_spelling_and_another_model_is_no_demand(world: World) -> None:
     for name, model in (("w-X", "X"), ("w-y", "y")):
         asked = workload.Submitted(

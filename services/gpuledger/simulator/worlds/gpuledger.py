@@ -98,7 +98,7 @@ class Gpuledger:
             self._decided_s, self._due_s = missed_s, missed_s + self._every_s
 
     def _cycle(self, cluster: Cluster) -> Cycle | None:
-        """Run a cycle; None while no GPUs are healthy, when the policy has none."""
+        """Run a cycle; None while every host is down, when the policy has none."""
         at_s = cluster.at_s
         saved_s = {
             job: saved
