@@ -1,8 +1,8 @@
 """When a workload could start that is not there yet: a date that is kept, or an estimate, and why.
 
 The workload is put into the queue as the last of its account, and the production cycle decides: now, and at the last
-instant at which the next one may come, where something is known to change until then (others become eligible, a
-protection ends, a reservation is due). The later answer counts:
+instant at which the next one may come (until then others become eligible, a protection ends, a reservation comes too
+near for a start beside it). The later answer counts:
 
 - it starts, or GPUs are promised or reserved to it: the date is a *bound*. Nobody who submits later can push it back,
   because a reservation stays with its workload whoever comes to stand before it;
@@ -17,7 +17,6 @@ is by then before its own, as use accrues.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import chain
 
 from gpuledger.kernel.accounts import check_path
 from gpuledger.kernel.clock import instant, iso
@@ -26,7 +25,7 @@ from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.cycle import Action, Decision, Shared, run_cycle
 from gpuledger.policy.forecast import forecast, shares_of
 from gpuledger.policy.placement import Placement
-from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, Reservation, ReservationKind
+from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, Reservation
 
 QUOTED = "~quoted"
 """How the workload is named that nobody has submitted."""
@@ -123,7 +122,7 @@ def quote(
     asking = _with_demand(replace(state, pending=(*state.pending, asked)), asked)
     found = _decided(asking, config, asked, state.at_s, cadence)
     last_s = state.at_s + cadence.cycle_s
-    if found.certainty is Certainty.BOUND and _changes_by(asking, config, last_s):
+    if found.certainty is Certainty.BOUND:
         last = _decided(replace(asking, at_s=last_s), config, asked, state.at_s, cadence)
         found = _later(found, last, last_s)
     if found.certainty is Certainty.BOUND or found.position is None:
@@ -175,17 +174,6 @@ def _later(first: Quote, last: Quote, last_s: int) -> Quote:
         f"{first.reason} A cycle that comes only at {iso(instant(last_s))} decides otherwise: {last.reason}"
     )
     return replace(first, starts_by_s=None, certainty=None, reason=reason)
-
-
-def _changes_by(state: ClusterState, config: PolicyConfig, last_s: int) -> bool:
-    """Say whether a cycle at a later instant could decide otherwise, for what is known to come until then."""
-    instants = chain(
-        (work.eligible_at_s for work in state.pending),
-        (run.protected_until_s for run in state.running),
-        (run.safe_until_s(config.quantum_s) for run in state.running),
-        (kept.at_s for kept in state.reservations if kept.kind is ReservationKind.BOUND),
-    )
-    return any(state.at_s < at_s <= last_s for at_s in instants)
 
 
 def _with_demand(state: ClusterState, asked: PendingWorkload) -> ClusterState:

@@ -1,10 +1,12 @@
 """What a quote rests on; that bounds are kept: tests/property/policy/test_quotes.py."""
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
 
 from gpuledger.policy.cadence import Cadence
-from gpuledger.policy.cycle import ClusterState, PolicyConfig
+from gpuledger.policy.cycle import ClusterState, PolicyConfig, Reservation, ReservationKind
 from gpuledger.policy.quotes import Certainty, Quote, Request, quote
 
 CONFIG = PolicyConfig(floor_alpha_permille=1000)
@@ -56,3 +58,17 @@ def test_where_credits_divide_it_counts_as_demand() -> None:
     found = ask(free_4("one"), PolicyConfig(division="credits"))
     assert (found.position, found.certainty) == (1, Certainty.BOUND)
     assert ask(free_4("one")).position == 2
+
+
+def test_a_start_that_a_reservation_will_be_too_near_for_is_no_bound() -> None:
+    """All of h0 is w's in an hour and 30 s: a start now is over in time, one by the next cycle is not."""
+    kept = Reservation(
+        workload="w", placement={"h0": 8000}, at_s=AT_S + HOUR_S + 30, kind=ReservationKind.BOUND
+    )
+    state = cluster(
+        [account("a"), account("b")], [pending("w", "b", gpus=8)], on=hosts(8), reservations=[kept]
+    )
+    busy = [run("b", gpus=1, name="r", hosts={"h0": 1}, protected_until_s=AT_S + HOUR_S)]
+    found = ask(replace(state, running=tuple(busy)))
+    assert (found.certainty, found.starts_by_s) == (Certainty.ESTIMATE, AT_S)
+    assert "decides otherwise: Waits at place" in found.reason
