@@ -11,7 +11,7 @@ near for a start beside it). The later answer counts:
 A bound holds for a workload that is submitted before the next cycle and is what was asked for, while its hosts stay,
 its account keeps its share and its funding, cycles come as often as was said, and whoever is told to leave does so
 within the grace. Work that others submit before that same cycle may be served before it, and so may work whose account
-is by then before its own, as use accrues.
+is by then before its own, as use or credits accrue.
 """
 
 from collections.abc import Mapping

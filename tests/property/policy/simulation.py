@@ -98,10 +98,8 @@ class World:
         self.submitted += 1
         self.jobs[job.name] = job
 
-    def state(self, at_s: int | None = None) -> ClusterState:
-        """What a cycle is told; at an instant before the next one, as far as anything but credits depends on it."""
-        at_s = self.at_s if at_s is None else at_s
-        lasted_s = min(at_s - self.decided_s, CONFIG.quantum_s)
+    def state(self) -> ClusterState:
+        lasted_s = min(self.at_s - self.decided_s, CONFIG.quantum_s)
         held: Counter[str] = Counter()
         for job in self.running():
             if job.klass == "allocated":
@@ -111,7 +109,7 @@ class World:
             demand[job.account] += job.gpus * 1000 if job.minimum_s else 0
         return ClusterState(
             cluster="c",
-            at_s=at_s,
+            at_s=self.at_s,
             healthy_milli=self.healthy_milli,
             capacity_window_gpu_ms=self.healthy_milli * CONFIG.window_s,
             accounts=tuple(

@@ -73,7 +73,8 @@ def test_a_quote_that_is_a_bound_is_kept(part: int) -> None:
             priority=drawn.priority,
         )
         # It is asked up to an interval before the cycle that decides about it.
-        state = world.state(world.at_s - rng.randrange(world.cycle_s))
+        # Use and credits are those of the cycle: that they accrue until then makes a bound void (docs/why.md).
+        state = replace(world.state(), at_s=world.at_s - rng.randrange(world.cycle_s))
         told = quote(state, world.config, asked, cadence=Cadence(world.at_s - world.cycle_s, world.cycle_s))
         kinds.add(told.certainty)
         if told.certainty is not Certainty.BOUND:
