@@ -11,9 +11,9 @@ from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import cycles, queries
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.host_orders import host_orders
+from gpuledger.ledger.knobs import read_config
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.policy import kept
-from gpuledger.policy.configured import read_config
 from gpuledger.policy.reading import read_state
 
 

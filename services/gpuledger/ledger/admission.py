@@ -19,11 +19,13 @@ from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, seconds
 from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.kernel.knobs import PolicyConfig
 from gpuledger.ledger import queries, store
 from gpuledger.ledger.append import append
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.holds import newest
-from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules
+from gpuledger.ledger.knobs import read_config
+from gpuledger.ledger.mapping import Rules
 from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.segments import History, derive
@@ -37,9 +39,6 @@ SLICE_S = 900
 
 HOLD_EXPIRY_S = 900
 """A start that has not come within 15 minutes finds no hold any more: nobody keeps GPU-time by asking."""
-
-PROTECTION_CAP_S = 8 * 3600
-"""The longest protection that a workload can have (DESIGN section 8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +84,15 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
 
     Raises:
         NotFound: When the cluster or the workload is not known.
-        Refused: When the workload runs already, or is over.
+        Refused: When the workload runs already, or is over, or the settings of the policy do not go together.
     """
     queries.require_cluster(writer, cluster)
     store.lock_book(writer, cluster)
     append(writer, cluster, [], clock=clock, calendar=calendar)  # decide by the policy data of this moment
     known = [fact for _, fact in store.facts_of(writer, cluster, [workload])]
     now_s = seconds(clock.now())
-    asked = _asked(cluster, workload, known, queries.mapping(writer, cluster))
+    config = read_config(writer, cluster, now_s)
+    asked = _asked(cluster, workload, known, queries.mapping(writer, cluster), config)
     standing = _standing(known, asked, now_s)
     if standing is not None:
         seq = store.sequence_of(writer, cluster, standing.digest)
@@ -110,7 +110,7 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
     return Admission(decision, appended.head.last_seq, repeated=False)
 
 
-def _asked(cluster: str, workload: str, known: Sequence[Known], rules: Rules) -> _Asked:
+def _asked(cluster: str, workload: str, known: Sequence[Known], rules: Rules, config: PolicyConfig) -> _Asked:
     submitted = rules.understood([k for k in known if isinstance(k.data, workload_events.Submitted)])
     if submitted is None:
         raise NotFound(
@@ -128,7 +128,7 @@ def _asked(cluster: str, workload: str, known: Sequence[Known], rules: Rules) ->
             f"workload {workload!r} is over, or asks for no GPUs", hint="a resubmission is a new workload"
         )
     attempts = (k.data.attempt for k in known if isinstance(k.data, workload_events.Started))
-    minimum_s = protection_s(submitted.minimum_runtime_s)
+    minimum_s = config.protected_s(submitted.minimum_runtime_s)
     return _Asked(
         account=submitted.meaning.account,
         gpus_milli=data.gpus_milli,
@@ -138,11 +138,6 @@ def _asked(cluster: str, workload: str, known: Sequence[Known], rules: Rules) ->
         protection_s=minimum_s - _used_s(known, history, minimum_s),
         is_own_wish=data.minimum_runtime_s == 0,
     )
-
-
-def protection_s(asked_s: int | None) -> int:
-    """Return how long a run is protected that asked for a minimum runtime, or for none."""
-    return min(DEFAULT_MINIMUM_RUNTIME_S if asked_s is None else asked_s, PROTECTION_CAP_S)
 
 
 def _used_s(known: Sequence[Known], history: History, minimum_s: int) -> int:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.kernel.knobs import Value
+from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.knobs import PolicyConfig, Value
 from gpuledger.ledger import queries
 
 SETTINGS = "settings"
@@ -38,6 +39,29 @@ def versions(connection: Reader | Writer, *, org_seq: int | None = None) -> list
         Version(from_s, seq, changed.on_cluster, changed.settings or {})
         for seq, from_s, changed in queries.policy_versions(connection, SETTINGS, org_seq=org_seq)
     ]
+
+
+def read_config(
+    connection: Reader | Writer, cluster: str, at_s: int, *, org_seq: int | None = None
+) -> PolicyConfig:
+    """Return the knobs in force for a cluster at a moment; the defaults where nothing was said.
+
+    Args:
+        connection: A snapshot.
+        cluster: The cluster; its own settings come before those of every cluster.
+        at_s: The moment.
+        org_seq: The row of ``~org`` to read up to, for a cycle of the past; all of them unless given.
+
+    Raises:
+        Refused: When the settings in force do not go together; no file can bring that about, but a stream can.
+    """
+    try:
+        return PolicyConfig.of(in_force(versions(connection, org_seq=org_seq), cluster, at_s))
+    except Refused as error:
+        raise Refused(
+            f"cluster {cluster!r}: {error.message}",
+            hint=f"{error.hint}; gpuledger policy-data list shows who set what",
+        ) from error
 
 
 def in_force(found: Iterable[Version], cluster: str | None, at_s: int) -> dict[str, Value]:

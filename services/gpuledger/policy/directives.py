@@ -9,7 +9,7 @@ from gpuledger.events.workload import PreemptionAnnounced
 from gpuledger.kernel.clock import instant, iso, seconds
 from gpuledger.ledger import cycles, state, store
 from gpuledger.ledger.as_of import Vector, seq_of
-from gpuledger.policy.configured import read_config
+from gpuledger.ledger.knobs import read_config
 from gpuledger.policy.orders import STALE_AFTER_S, Leaving, Orders
 from gpuledger.policy.published import reservations_of
 from gpuledger.policy.reading import read_running

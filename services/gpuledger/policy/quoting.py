@@ -12,8 +12,8 @@ from gpuledger.kernel.clock import instant
 from gpuledger.ledger import queries
 from gpuledger.ledger import story as rows
 from gpuledger.ledger.as_of import seq_of, vector_of
+from gpuledger.ledger.knobs import read_config
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
-from gpuledger.policy.configured import read_config
 from gpuledger.policy.funding import Funding, Seen, Work, funding
 from gpuledger.policy.quotes import Certainty, Quote, Request, quote
 from gpuledger.policy.reading import model_of, read_cadence, read_state

@@ -15,8 +15,8 @@ from gpuledger.ledger import cycles, queries
 from gpuledger.ledger.admission import SLICE_S
 from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.cycle_decisions import KEPT_S
+from gpuledger.ledger.knobs import read_config
 from gpuledger.ledger.landing import land
-from gpuledger.policy.configured import read_config
 from gpuledger.policy.cycle import run_cycle
 from gpuledger.policy.reading import read_state
 from gpuledger.policy.recorded import whole

@@ -9,8 +9,8 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import queries
 from gpuledger.ledger import story as rows
 from gpuledger.ledger.as_of import seq_of, vector_of
+from gpuledger.ledger.knobs import read_config
 from gpuledger.policy.agenda import Agenda, Entry, Kind, in_order, of_hosts
-from gpuledger.policy.configured import read_config
 from gpuledger.policy.quotes import Certainty
 from gpuledger.policy.reading import read_cadence, read_state
 from gpuledger.policy.words import gpus, hours

@@ -16,8 +16,8 @@ from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import cycles, queries
 from gpuledger.ledger import story as rows
 from gpuledger.ledger.as_of import Vector, seq_of, vector_of
+from gpuledger.ledger.knobs import read_config
 from gpuledger.ledger.rates import UNWEIGHTED
-from gpuledger.policy.configured import read_config
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle, counterfactuals
 from gpuledger.policy.decisions import Action
 from gpuledger.policy.forecast import forecast

@@ -331,3 +331,12 @@ def test_it_is_decided_by_the_rate_card_of_the_moment(funded: Ledger) -> None:
     order(funded, PolicyChanged(policy="rate_card", weights={"H100": 50_000}))
     funded.append(told(NOW_S, submitted("w7", gpu_model="H100", minimum_runtime_s=HOUR)))
     assert ask(funded, "w7").decision.klass == "unallocated"
+
+
+def test_no_longer_is_protected_than_the_cap_that_is_set(funded: Ledger) -> None:
+    funded.append(told(NOW_S, submitted("w-day", minimum_runtime_s=24 * HOUR)))
+    assert ask(funded, "w-day").decision.hold_s == 8 * HOUR
+    order(funded, PolicyChanged(policy="settings", settings={"protection_cap_s": 1800}, on_cluster=CLUSTER))
+    assert ask(funded).decision.hold_s == 1800
+    assert ask(funded, "w-day").decision.hold_s == 8 * HOUR, "what was decided stands"
+    assert is_sound(funded)

@@ -6,7 +6,7 @@ from tests.integration.policy.worlds import CLOCK, NOON, World
 from gpuledger.database.engine import detached, reading, reading_on, writing
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import cycle_decisions, cycles, queries, rebuild
-from gpuledger.policy.configured import read_config
+from gpuledger.ledger.knobs import read_config
 from gpuledger.policy.cycle import run_cycle
 from gpuledger.policy.pieces import WITH_SENTENCES
 from gpuledger.policy.reading import read_state

@@ -26,9 +26,9 @@ from gpuledger.ledger.append import append
 from gpuledger.ledger.as_of import heads_at, seq_of, vector_of
 from gpuledger.ledger.closing import close_period
 from gpuledger.ledger.incident_report import incidents
+from gpuledger.ledger.knobs import read_config
 from gpuledger.ledger.movements import movements
 from gpuledger.ledger.policies import bring_up_to_date
-from gpuledger.policy.configured import read_config
 from gpuledger.policy.cycle import run_cycle
 from gpuledger.policy.directives import directives
 from gpuledger.policy.kept import latest_cycle

@@ -13,7 +13,7 @@ from gpuledger.kernel.clock import SystemClock
 from gpuledger.kernel.errors import Refused
 from gpuledger.kernel.knobs import PolicyConfig, Value
 from gpuledger.ledger.append import append
-from gpuledger.policy.configured import read_config
+from gpuledger.ledger.knobs import read_config
 
 
 @pytest.fixture
