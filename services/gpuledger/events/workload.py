@@ -74,6 +74,7 @@ class Started(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
         attempt: 1 for the first run of the workload.
         gpus_milli: GPUs occupied, in milli-GPU.
         hosts: Hosts it runs on, where known.
+        host_gpus_milli: What it occupies on each of them, where known; adds up to ``gpus_milli``.
         gpu_uuids: The devices, where known.
         klass: ``allocated`` unless recorded otherwise (key ``class``).
         account: Overrides the account of the submission.
@@ -85,6 +86,7 @@ class Started(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     attempt: Count
     gpus_milli: Count
     hosts: list[Label]
+    host_gpus_milli: dict[Label, Count] | None = None
     gpu_model: Label | None = None
     gpu_uuids: list[Label] | None = None
     klass: WorkloadClass | None = msgspec.field(default=None, name="class")
@@ -100,10 +102,11 @@ class RunFact(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resized(RunFact, frozen=True, kw_only=True, omit_defaults=True):
-    """The run has another size from now on."""
+    """The run has another size from now on; ``host_gpus_milli`` as of a start."""
 
     gpus_milli: Count
     hosts: list[Label]
+    host_gpus_milli: dict[Label, Count] | None = None
 
 
 class Suspended(RunFact, frozen=True, kw_only=True, omit_defaults=True):

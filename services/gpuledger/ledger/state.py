@@ -4,11 +4,11 @@ Everything comes from segments, waits and hosts - from the ledger, never from sa
 of a row of the cluster's book (``seq``): it says then what it said when that row was the newest.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.workload import Checkpointed, Submitted
+from gpuledger.events.workload import Checkpointed, Resized, Started, Submitted
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.ledger import queries, store
 from gpuledger.ledger.as_of import said
@@ -38,6 +38,7 @@ class Running(NamedTuple):
 
     Args:
         hosts: Where it runs, each once; empty when nobody said.
+        host_gpus_milli: What it occupies on each of them; None when nobody said.
         protected_until_s: Where the hold of its admission ends; None for a run that nobody admitted.
         minimum_runtime_s: As its workload asked; None for a workload that nobody submitted.
         priority: As its workload asked.
@@ -50,6 +51,7 @@ class Running(NamedTuple):
     klass: str
     gpus_milli: int
     hosts: tuple[str, ...]
+    host_gpus_milli: Mapping[str, int] | None
     started_s: int
     protected_until_s: int | None
     minimum_runtime_s: int | None
@@ -143,10 +145,11 @@ def running(
     workloads = sorted({row[0] for row in rows})
     known = list(store.facts_of(reader, cluster, workloads, seq=seq))
     asked = _understood(reader, cluster, known, seq) if known else {}
-    saved = _checkpoints(known, at_s)
+    saved, spread = _checkpoints(known, at_s), _spread(known)
     found = []
     for workload, run, account, klass, gpus_milli, hosts, started_s, protected_until_s in rows:
         request = asked.get(workload)
+        where = tuple(sorted(set(hosts)))
         found.append(
             Running(
                 workload,
@@ -154,7 +157,8 @@ def running(
                 account,
                 klass,
                 gpus_milli,
-                tuple(sorted(set(hosts))),
+                where,
+                spread.get((workload, run, gpus_milli, where)),
                 started_s,
                 protected_until_s,
                 None if request is None else request.minimum_runtime_s,
@@ -247,3 +251,22 @@ def first_activity_s(reader: Reader, cluster: str) -> int | None:
         .fetchone()
     )
     return row[0] if row else None
+
+
+def _spread(
+    facts: Iterable[tuple[str, Known]],
+) -> dict[tuple[str, str, int, tuple[str, ...]], Mapping[str, int]]:
+    """Return what runs of a size on certain hosts occupy on each, as the newest fact says of just these.
+
+    Where facts contradict each other, the segment has the hosts and the size of the one that counts, and the
+    others' amounts are found under other keys. Amounts that do not add up to the size say nothing.
+    """
+    found: dict[tuple[str, str, int, tuple[str, ...]], Mapping[str, int]] = {}
+    said = sorted(facts, key=lambda fact: fact[1].at_s)
+    for name, known in said:
+        data = known.data
+        if isinstance(data, Started | Resized) and (each := data.host_gpus_milli):
+            where = tuple(sorted(set(data.hosts)))
+            if sorted(each) == list(where) and sum(each.values()) == data.gpus_milli and all(each.values()):
+                found[name, data.run, data.gpus_milli, where] = each
+    return found

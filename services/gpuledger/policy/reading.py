@@ -215,7 +215,8 @@ def _running(run: state.Running, config: PolicyConfig, sizes: Mapping[str, int])
         if run.protected_until_s is None
         else run.protected_until_s,
         klass="allocated" if run.klass == "allocated" else "unallocated",
-        placement=split(run.gpus_milli, {host: sizes.get(host, 0) for host in run.hosts}),
+        placement=run.host_gpus_milli
+        or split(run.gpus_milli, {host: sizes.get(host, 0) for host in run.hosts}),
         priority=run.priority,
         checkpointed_at_s=run.checkpointed_s,
     )

@@ -1,8 +1,8 @@
 """A simulation as the events that a ledger would have been told: ``gpuledger import events`` reads them.
 
-The ledger that has read them, rolled up, says of the same days what ``measures`` says. Two things it cannot be told,
-as no source of events knows them: what is kept free for a waiting job (there it is free), and how a gang that is not
-spread evenly lies on its hosts, which matters while one of them is drained or down.
+The ledger that has read them, rolled up, says of the same days what ``measures`` says. One thing it cannot be told, as
+no source of events knows it: what is kept free for a waiting job (there it is free). And a roll-up spreads a gang
+evenly over its hosts, which matters while one of them is drained or down.
 """
 
 from collections.abc import Iterator, Mapping
@@ -119,6 +119,7 @@ class Journal:
             attempt=fact.run,
             gpus_milli=sum(fact.placement.values()),
             hosts=sorted(fact.placement),
+            host_gpus_milli=dict(sorted(fact.placement.items())),
             klass=fact.klass,
         )
 

@@ -128,6 +128,36 @@ def test_a_cluster_without_gpus_says_where_to_name_them(world: World) -> None:
     assert "budget apply" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [
+        (None, {"h1": 6000, "h2": 6000}),
+        ({"h1": 4000, "h2": 8000}, {"h1": 4000, "h2": 8000}),
+        ({"h1": 4000, "h2": 7000}, {"h1": 6000, "h2": 6000}),
+        ({"h1": 4000, "h3": 8000}, {"h1": 6000, "h2": 6000}),
+    ],
+    ids=["nobody said", "said", "does not add up", "of other hosts"],
+)
+def test_a_run_holds_on_each_host_what_its_start_said(
+    world: World, said: dict[str, int] | None, held: dict[str, int]
+) -> None:
+    begun = workload.Started(
+        cluster="c", workload="w-12", run="1", attempt=1, gpus_milli=12_000, hosts=["h2", "h1"],
+        host_gpus_milli=said,
+    )  # fmt: skip
+    world.intake.take(
+        [
+            event("h2", NOON - HOUR, host.Registered(cluster="c", host="h2", gpus=8, gpu_model="x")),
+            submitted("w-12", "c/a", NOON - HOUR, 12), event("w-12/started", NOON - 60, begun),
+        ]
+    )  # fmt: skip
+    with reading(world.engine) as reader:
+        (run,) = [
+            run for run in read_state(reader, "c", NOON, PolicyConfig()).running if run.workload == "w-12"
+        ]
+    assert run.placement == held
+
+
 def test_a_later_mapping_does_not_change_what_a_cycle_was_told(world: World) -> None:
     """Of a run whose workload named no minimum runtime, the rule in force then says how long it was protected."""
     asked = workload.Submitted(cluster="c", workload="w-m", account="c/a", user="-", gpus_milli=1000)

@@ -124,6 +124,7 @@ class ControllerReader(LiveReader):
             untracked=None if asked or held else _asks(record),
             time_limit_s=limit_of(record.time_limit, 60),
             hosts=hosts,
+            host_gpus_milli=self.tres.uneven("gres_detail", hosts, record.gres_detail or (), held),
             labels=self.labels(record.account, record.partition, record.qos),
             restarts=small(record.restart_cnt),
             lineage=record.original_sluid or record.sluid or None,

@@ -94,6 +94,7 @@ class SlurmJob(msgspec.Struct, kw_only=True, gc=False):
         untracked: What in the record asks for GPUs although no resource that is tracked names one.
         time_limit_s: The declared limit.
         hosts: Where it ran.
+        host_gpus_milli: What it holds on each of them, where they do not all hold as much and a format tells.
         gpu_uuids: Its devices, where a format tells them.
         labels: What mapping rules may read: account, partition, qos, reservation.
         exit: Exit code and signal, such as ``0:15``.
@@ -127,6 +128,7 @@ class SlurmJob(msgspec.Struct, kw_only=True, gc=False):
     untracked: str | None = None
     time_limit_s: int | None = None
     hosts: tuple[str, ...] = ()
+    host_gpus_milli: dict[str, int] | None = None
     gpu_uuids: list[str] | None = None
     labels: dict[str, str] | None = None
     exit: str | None = None
@@ -215,6 +217,7 @@ def facts_of(job: SlurmJob, workload: str, account: str) -> tuple[Facts, list[Od
             gpus_milli=held.milli,
             gpu_model=held.model,
             hosts=list(job.hosts),
+            host_gpus_milli=job.host_gpus_milli,
             gpu_uuids=job.gpu_uuids,
             account=None if first else account,
             version=version,

@@ -18,7 +18,6 @@ from gpuledger.sources.slurm.reading import read_jobs
 from gpuledger.sources.slurm.scontrol import read_blocks, words
 from gpuledger.sources.slurm.states import Kind, state_of
 from gpuledger.sources.slurm.times import limit_seconds
-from gpuledger.sources.slurm.tres import Gpus
 from gpuledger.sources.values import Odd, name, shown, whole_number
 
 KEY = "JobId"
@@ -64,8 +63,9 @@ class JobBlocks(TextReader):
         hosts = hosts_of("NodeList", said["NodeList"]) if state.kind is not Kind.PENDING else ()
         asked = self.tres.text("ReqTRES", said["ReqTRES"] or said["TRES"])
         held = self.tres.text("AllocTRES", said["AllocTRES"] or said["TRES"])
+        told = _of_hosts(raw) if held is None or held.model is None or len(hosts) > 1 else {}
         if held is None or held.model is None:
-            on_hosts = self._of_hosts(raw)
+            on_hosts = self.tres.details("GRES", told.values())
             # Where types are not tracked, what the hosts hold names them.
             held = on_hosts if held is None or (on_hosts and on_hosts.milli == held.milli) else held
         user = said["UserId"].partition("(")[0]
@@ -87,6 +87,7 @@ class JobBlocks(TextReader):
             untracked=None if asked or held else _asks(said),
             time_limit_s=limit_seconds("", said["TimeLimit"]),
             hosts=hosts,
+            host_gpus_milli=self.tres.uneven("GRES", list(told), list(told.values()), held),
             labels=self.labels(said["Account"], said["Partition"], said["QOS"]),
             restarts=whole_number("Restarts", said["Restarts"]) if said["Restarts"] else None,
             oddities=tuple(oddities),
@@ -94,16 +95,14 @@ class JobBlocks(TextReader):
             raw=said[KEY],
         )
 
-    def _of_hosts(self, raw: bytes) -> Gpus | None:
-        """Return what the hosts hold together, as far as it is told."""
-        return self.tres.details(
-            "GRES",
-            [
-                gres.decode()
-                for hosts, gres in _OF_HOSTS.findall(raw)
-                for _ in hosts_of("Nodes", hosts.decode())
-            ],
-        )
+
+def _of_hosts(raw: bytes) -> dict[str, str]:
+    """Return what each host holds, as far as it is told."""
+    return {
+        host: gres.decode()
+        for hosts, gres in _OF_HOSTS.findall(raw)
+        for host in hosts_of("Nodes", hosts.decode())
+    }
 
 
 def _number(said: Mapping[str, str]) -> str:

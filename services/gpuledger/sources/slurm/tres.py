@@ -9,7 +9,7 @@ name is refused, not guessed.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.kernel.amounts import GPU_MILLI
@@ -110,6 +110,29 @@ class Tres:
         if "gpu" in sums:  # some host names a type and some does not: as a TRES it would be the total
             sums["gpu"] = sum(n for name, n in sums.items() if name.partition(":")[0] == "gpu")
         return self.items(field, sums.items())
+
+    def uneven(
+        self, field: str, hosts: Sequence[str], listed: Sequence[str], held: Gpus | None
+    ) -> dict[str, int] | None:
+        """Return milli-GPU by host of a job whose hosts do not all hold as much; None where they do, or nobody knows.
+
+        Args:
+            field: Where it is said.
+            hosts: The hosts of the job.
+            listed: What each of them holds, in the same order, such as ``gpu:h100:4(IDX:0-3)``.
+            held: What the job holds in all; what does not add up to it says nothing.
+
+        Raises:
+            BadRecord: When an entry cannot be read, or a part of a GPU is not known.
+        """
+        if held is None or len(hosts) != len(listed) or len(set(listed)) < 2:  # noqa: PLR2004 - two differ
+            return None
+        each: dict[str, int] = {}
+        for host, entry in zip(hosts, listed, strict=True):
+            there = self.details(field, [entry])
+            each[host] = 0 if there is None else there.milli
+        differ = len(set(each.values())) > 1 and all(each.values())
+        return each if differ and sum(each.values()) == held.milli else None
 
     def _gpus(self, field: str, pairs: Iterable[tuple[str, str]]) -> Gpus | None:
         counts = {

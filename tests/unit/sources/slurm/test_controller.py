@@ -63,6 +63,13 @@ def test_what_each_host_holds_counts_where_nothing_is_tracked(tmp_path: Path) ->
     assert (started.data.gpus_milli, started.data.gpu_model) == (8000, "h100")
 
 
+def test_hosts_that_do_not_hold_as_much_are_told_apart(tmp_path: Path) -> None:
+    record = controller(Told(state="RUNNING", end=T + 9 * HOUR, nodes="n[1-2]", tres="gres/gpu=12"))
+    record["gres_detail"] = ["gpu:h100:8(IDX:0-7)", "gpu:h100:4(IDX:0-3)"]
+    (started,) = of(events(tmp_path, record), "started")
+    assert started.data.host_gpus_milli == {"n1": 8000, "n2": 4000}
+
+
 @pytest.mark.parametrize(
     "asked",
     [{"tres_per_job": "gres/gpu:8"}, {"tres_per_node": "gres:gpu:4"}, {"tres_per_task": "gres/gpu:h100:1"}],

@@ -92,6 +92,16 @@ def test_gpus_that_are_not_tracked_are_counted_from_what_each_host_holds(
     assert events(read_text(SOURCE, tmp_path, text))[1].data.gpus_milli == 16000
 
 
+def test_hosts_that_do_not_hold_as_much_are_told_apart(tmp_path: Path) -> None:
+    each = "     Nodes={} CPU_IDs=0-3 Mem=0 GRES=gpu:h100:{}(IDX:0-{})"
+    text = BLOCK.replace("AllocTRES=cpu=8,gres/gpu=16", "AllocTRES=cpu=8,gres/gpu=12").replace(
+        each.format("n[1-2]", 8, 7), each.format("n1", 8, 7) + "\n" + each.format("n2", 4, 3)
+    )
+    started = events(read_text(SOURCE, tmp_path, text))[1].data
+    assert (started.gpus_milli, started.host_gpus_milli) == (12_000, {"n1": 8000, "n2": 4000})
+    assert events(read_text(SOURCE, tmp_path, BLOCK))[1].data.host_gpus_milli is None
+
+
 def test_gpus_of_which_nobody_tells_how_many_are_not_none(tmp_path: Path) -> None:
     text = BLOCK.replace(",gres/gpu=16", "").replace("GRES=gpu:h100:8(IDX:0-7)", "GRES=")
     items = read_text(SOURCE, tmp_path, text)

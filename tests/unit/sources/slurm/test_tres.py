@@ -120,6 +120,34 @@ def test_no_detail_is_no_gpu_named() -> None:
     assert Tres().details("gres_detail", []) is None
 
 
+@pytest.mark.parametrize(
+    ("hosts", "listed", "held", "each"),
+    [
+        (("a", "b"), ("gpu:8(IDX:0-7)", "gpu:4(IDX:0-3)"), 12_000, {"a": 8000, "b": 4000}),
+        (("a", "b"), ("gpu:4(IDX:0-3)", "gpu:4(IDX:4-7)"), 8000, None),
+        (("a", "b"), ("gpu:8(IDX:0-7)", "gpu:4(IDX:0-3)"), 16_000, None),
+        (("a", "b"), ("gpu:8(IDX:0-7)", "(null)"), 8000, None),
+        (("a", "b", "c"), ("gpu:8(IDX:0-7)", "gpu:4(IDX:0-3)"), 12_000, None),
+        (("a",), ("gpu:8(IDX:0-7)",), 8000, None),
+        ((), (), 8000, None),
+    ],
+    ids=[
+        "uneven",
+        "even",
+        "adds up to something else",
+        "a host without",
+        "a host untold",
+        "one host",
+        "none",
+    ],
+)
+def test_what_hosts_hold_is_told_host_by_host_where_they_differ(
+    hosts: tuple[str, ...], listed: tuple[str, ...], held: int, each: dict[str, int] | None
+) -> None:
+    assert Tres().uneven("gres_detail", hosts, listed, Gpus(held)) == each
+    assert Tres().uneven("gres_detail", hosts, listed, None) is None
+
+
 def test_reading_again_gives_the_same() -> None:
     tres = Tres()
     assert tres.text("t", "gres/gpu=2") is tres.text("t", "gres/gpu=2")
