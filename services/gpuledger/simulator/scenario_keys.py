@@ -22,7 +22,7 @@ Weight = Annotated[int, Field(ge=1, le=1_000_000)]
 
 def _weighted(value: object) -> object:
     """A number alone is that number always; in a list each comes as often as any other."""
-    if isinstance(value, list):
+    if isinstance(value, list) and all(isinstance(each, int) for each in value):
         return dict.fromkeys(value, 1)
     return {value: 1} if isinstance(value, int) else value
 
@@ -154,7 +154,7 @@ class WorkKeys(Strict):
     startup: Length = Field(default_factory=lambda: LengthKeys(median_s=0))
     checkpoint_s: Choices = Field(default_factory=lambda: {0: 1})
     resumable: Part = Decimal(1)
-    idle: IdleKeys | None = None
+    idle: Annotated[IdleKeys, BeforeValidator(_constant)] | None = None
     patience: Length | None = None
     think: Length = Field(default_factory=lambda: LengthKeys(median_s=0))
     time_limits_s: list[SomeSeconds] = Field(default_factory=list)

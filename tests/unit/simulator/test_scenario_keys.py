@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from gpuledger.simulator.scenario_keys import LengthKeys, ScenarioKeys, WorkKeys
+from gpuledger.simulator.scenario_keys import IdleKeys, LengthKeys, ScenarioKeys, WorkKeys
 
 ONE = {"a": {"gpus": 1, "work": 1}}
 
@@ -20,8 +20,15 @@ def test_a_number_alone_is_always_that_number_and_a_list_has_no_favourites() -> 
     assert work(gpus={1: 3, 8: 1}).gpus == {1: 3, 8: 1}
 
 
+@pytest.mark.parametrize("sizes", [[{1: 2}], [[1, 2]], [1, "x"], [1.5]])
+def test_a_list_of_what_is_no_number_is_refused(sizes: list[object]) -> None:
+    with pytest.raises(ValidationError, match="gpus"):
+        work(gpus=sizes)
+
+
 def test_a_length_alone_is_a_constant() -> None:
     assert work(work=600).work == LengthKeys(median_s=600)
+    assert work(idle=600).idle == IdleKeys(median_s=600)
 
 
 @pytest.mark.parametrize(
