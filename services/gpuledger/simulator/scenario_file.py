@@ -134,6 +134,7 @@ def _scenario(keys: ScenarioKeys, path: Path) -> Scenario:
             supply_milli=sum(host.gpus_milli for host in hosts),
             start_s=start_s,
             trace=trace,
+            models=[host.gpu_model for host in hosts],
         ),
         faults=_faults(keys.faults),
         policy=PolicyConfig.of({knob: value for knob, value in keys.policy.items() if value is not None}),

@@ -41,6 +41,11 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     assert [job.job for job in found.demand(1).first()] == ["probe-1"]
 
 
+def test_a_model_that_a_job_insists_on_is_that_of_the_hosts_in_any_case_of_letters(tmp_path: Path) -> None:
+    found = read(tmp_path, SMALL.replace("work_s: 60", "work_s: 60, gpu_model: H100"))
+    assert [job.gpu_model for job in found.demand(1).first()] == [found.hosts[0].gpu_model] == ["h100"]
+
+
 def test_everything_can_be_said(tmp_path: Path) -> None:
     found = read(
         tmp_path,

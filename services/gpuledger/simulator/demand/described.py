@@ -1,6 +1,6 @@
 """From what a scenario file says of people and jobs to where jobs come from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from gpuledger.kernel.accounts import SEPARATOR, parent
@@ -8,7 +8,7 @@ from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.errors import Refused
 from gpuledger.kernel.near import did_you_mean
-from gpuledger.simulator.demand.closed_loop import ClosedLoop, Rhythm, UserSpec
+from gpuledger.simulator.demand.closed_loop import STOCK, ClosedLoop, Rhythm, UserSpec
 from gpuledger.simulator.demand.listed import Listed, Repeated, Together
 from gpuledger.simulator.demand.mix import PER_MILLE, Length, WorkKind
 from gpuledger.simulator.demand.traces import Trace, TraceDemand
@@ -38,6 +38,7 @@ def demand(
     supply_milli: int,
     start_s: int,
     trace: Trace | None,
+    models: Iterable[str] = (),
 ) -> Callable[[int], Demand]:
     """Return what gives, for a seed, where jobs come from.
 
@@ -47,6 +48,7 @@ def demand(
         supply_milli: Milli-GPU that there are.
         start_s: When the simulation begins.
         trace: The trace, read.
+        models: GPU models of the hosts; jobs insist on one in any case of letters, and are given its spelling.
 
     Raises:
         Refused: When something does not fit together; names its place.
@@ -59,14 +61,16 @@ def demand(
             hint="write demand.closed_loop, or leave users out",
         )
     rhythm = Rhythm() if loop is None else _rhythm(loop)
-    listed = tuple(_repeated(job, place, accounts, start_s) for place, job in enumerate(keys.jobs))
+    spelling = {model.casefold(): model for model in models}
+    listed = tuple(_repeated(job, place, accounts, start_s, spelling) for place, job in enumerate(keys.jobs))
+    _check_names(keys.jobs)
 
     def make(seed: int) -> Demand:
         demands: list[Demand] = []
         if users:
             demands.append(ClosedLoop(users, rhythm, start_s=start_s, seed=seed))
         if trace is not None:
-            demands.append(TraceDemand(trace, start_s, keys.minimum_runtime_s))
+            demands.append(TraceDemand(trace, start_s, keys.minimum_runtime_s, spelling))
         if listed:
             demands.append(Listed(listed))
         return demands[0] if len(demands) == 1 else Together(demands)
@@ -138,6 +142,11 @@ def _works(works: Mapping[str, WorkKind], path: str, account: AccountKeys) -> tu
 
 
 def _work(name: str, keys: WorkKeys) -> WorkKind:
+    if keys.session and name == STOCK:
+        raise Refused(
+            f"demand.closed_loop.mix.{name}: sessions of that name have the ids of jobs of the stock",
+            hint="give this kind of work another name",
+        )
     return WorkKind(
         name=name,
         kind=keys.kind,
@@ -163,7 +172,7 @@ def _length(keys: LengthKeys, *, least_s: int = 0) -> Length:
         median_s=keys.median_s,
         spread_permille=_permille(keys.spread),
         least_s=max(keys.least_s, least_s),
-        most_s=keys.most_s,
+        most_s=max(keys.most_s, least_s),
     )
 
 
@@ -182,7 +191,25 @@ def _rhythm(loop: ClosedLoopKeys) -> Rhythm:
     )
 
 
-def _repeated(keys: JobKeys, place: int, accounts: Mapping[str, AccountKeys], start_s: int) -> Repeated:
+def _check_names(jobs: Sequence[JobKeys]) -> None:
+    """Refuse a name that stands twice: jobs of both would have the same ids."""
+    places: dict[str, int] = {}
+    for place, keys in enumerate(jobs):
+        if keys.job in places:
+            raise Refused(
+                f"demand.jobs.{place}.job: {keys.job} is the name of demand.jobs.{places[keys.job]}, too",
+                hint="give each a name of its own; count asks for the same again and again",
+            )
+        places[keys.job] = place
+
+
+def _repeated(
+    keys: JobKeys,
+    place: int,
+    accounts: Mapping[str, AccountKeys],
+    start_s: int,
+    spelling: Mapping[str, str],
+) -> Repeated:
     if keys.account not in accounts:
         raise Refused(
             f"demand.jobs.{place}.account: {keys.account} is no account",
@@ -199,7 +226,7 @@ def _repeated(keys: JobKeys, place: int, accounts: Mapping[str, AccountKeys], st
         minimum_runtime_s=keys.minimum_runtime_s,
         time_limit_s=keys.time_limit_s,
         priority=keys.priority,
-        gpu_model=keys.gpu_model,
+        gpu_model=keys.gpu_model and spelling.get(keys.gpu_model.casefold(), keys.gpu_model),
         startup_s=keys.startup_s,
         checkpoint_s=keys.checkpoint_s,
         idle_s=keys.idle_s,

@@ -5,9 +5,10 @@ scheduler. The facts are those that an import would book; of them, what a simula
 a job. A job works for as long as all its runs held GPUs; how long it waited is what a world is to find out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -41,7 +42,7 @@ class Traced(msgspec.Struct, gc=False):
     since_s: int | None = None
     ran_s: int | None = None
 
-    def job(self, minimum_runtime_s: int) -> Job:
+    def job(self, minimum_runtime_s: int, spelling: Mapping[str, str]) -> Job:
         """Return it as a user asks for it."""
         told = self.told
         return Job(
@@ -55,7 +56,7 @@ class Traced(msgspec.Struct, gc=False):
             minimum_runtime_s=minimum_runtime_s if told.minimum_runtime_s is None else told.minimum_runtime_s,
             time_limit_s=None if told.time_limit_s is None else max(told.time_limit_s, self.ran_s or 0, 1),
             priority=told.priority or 0,
-            gpu_model=told.gpu_model,
+            gpu_model=told.gpu_model and spelling.get(told.gpu_model.casefold(), told.gpu_model),
             resumable=told.resumable is not False,
             labels=told.labels,
         )
@@ -184,19 +185,27 @@ class TraceDemand:
         trace: The trace.
         start_s: What was submitted before is left out.
         minimum_runtime_s: Of jobs that declare none; by default that of the mapping's built-in rule.
+        spelling: GPU model, case-folded -> as the hosts of the scenario spell it.
     """
 
     def __init__(
-        self, trace: Trace, start_s: int, minimum_runtime_s: int = DEFAULT_MINIMUM_RUNTIME_S
+        self,
+        trace: Trace,
+        start_s: int,
+        minimum_runtime_s: int = DEFAULT_MINIMUM_RUNTIME_S,
+        spelling: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._trace = trace
         self._start_s = start_s
         self._minimum_runtime_s = minimum_runtime_s
+        self._spelling = spelling
 
     def first(self) -> Iterator[Job]:
         """Return its jobs as they are needed; see ``Demand.first``."""
         return (
-            traced.job(self._minimum_runtime_s) for traced in self._trace.jobs if traced.at_s >= self._start_s
+            traced.job(self._minimum_runtime_s, self._spelling)
+            for traced in self._trace.jobs
+            if traced.at_s >= self._start_s
         )
 
     def after(self, job: Job, at_s: int) -> Iterable[Job]:  # noqa: ARG002 - as Demand says

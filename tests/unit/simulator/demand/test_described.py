@@ -1,6 +1,7 @@
 """From what a scenario file says of people to users."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -78,6 +79,13 @@ def test_users_are_called_by_their_team_and_by_its_whole_path_where_two_are_alik
     assert by(first(accounts), "user").keys() == {"x.a-01", "y.a-01", "b-01"}
 
 
+def test_nobody_works_or_waits_for_no_time_at_all() -> None:
+    """Whoever did would ask again in the same instant, for ever."""
+    none = {"median_s": 0, "most_s": 0}
+    jobs = first({"a": {"users": 1}}, mix={"none": {"gpus": 1, "work": none, "patience": none}})
+    assert {(job.work_s, job.patience_s) for job in jobs} == {(1, 1)}
+
+
 def test_a_team_asks_for_its_part_of_the_mix_only() -> None:
     accounts = {"a": {"users": 2, "mix": ["gang"]}, "b": {"users": 2}}
     jobs = first(accounts)
@@ -104,6 +112,12 @@ def test_seasons_of_teams_are_apart() -> None:
             "demand.closed_loop.stock: 2 times 1000 GPUs leave nothing",
             "raise it",
         ),
+        (
+            {"a": {"users": 1}},
+            {"mix": {"batch": {"gpus": 1, "work": 9, "session": True}}},
+            "demand.closed_loop.mix.batch: sessions of that name",
+            "another name",
+        ),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_together_is_refused(
@@ -114,7 +128,12 @@ def test_what_does_not_fit_together_is_refused(
     assert hint in caught.value.hint
 
 
-def listed(*jobs: dict[str, Any], users: int = 0, start_s: int = 1000) -> Any:  # noqa: ANN401 - a demand
+def listed(
+    *jobs: dict[str, Any],
+    users: int = 0,
+    start_s: int = 1000,
+    models: Sequence[str] = (),
+) -> Any:  # noqa: ANN401 - a demand
     keys = DemandKeys.model_validate({"jobs": list(jobs)})
     return demand(
         keys,
@@ -122,6 +141,7 @@ def listed(*jobs: dict[str, Any], users: int = 0, start_s: int = 1000) -> Any:  
         supply_milli=8000,
         start_s=start_s,
         trace=None,
+        models=models,
     )
 
 
@@ -149,6 +169,22 @@ def test_a_listed_job_of_no_account_is_refused() -> None:
     with pytest.raises(Refused, match=r"demand\.jobs\.0\.account: org/b is no account") as caught:
         listed({"job": "probe", "account": "org/b", "work_s": 60})
     assert "did you mean org/a" in caught.value.hint
+
+
+def test_a_name_that_stands_twice_is_refused() -> None:
+    probe = {"job": "probe", "account": "org/a", "work_s": 60}
+    with pytest.raises(Refused, match=r"demand\.jobs\.1\.job: probe is the name of demand\.jobs\.0, too"):
+        listed(probe, {**probe, "at_s": 9_000})
+
+
+def test_a_model_is_spelt_as_the_hosts_spell_it() -> None:
+    probe = {"account": "org/a", "work_s": 60}
+    asked = {"a": "H100", "b": "h100", "c": "V100", "d": None}
+    made = listed(
+        *({"job": name, "gpu_model": model, **probe} for name, model in asked.items()), models=["h100"]
+    )
+    found = {job.job: job.gpu_model for job in made(1).first()}
+    assert found == {"a-1": "h100", "b-1": "h100", "c-1": "V100", "d-1": None}
 
 
 def test_users_without_a_closed_loop_are_refused() -> None:
