@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpuledger.kernel.accounts import escape_part, join, lineage, share_unless_set
+from gpuledger.kernel.accounts import clash_suffix, escape_part, join, lineage, share_unless_set
 from gpuledger.policy.decay import ONE_BITS, decayed
 from gpuledger.policy.fair_tree import Association, rank
 from gpuledger.simulator.jobs import Job
@@ -47,7 +47,10 @@ class Usage:
         if asker not in self._leaves:
             for path in lineage(job.account):
                 self._above[path] = self._shares.get(path, share_unless_set(path))
-            self._leaves[asker] = leaf = join(job.account, f"~{escape_part(job.user)}")
+            leaf = join(job.account, f"~{escape_part(job.user)}")
+            if leaf in self._uses:  # of somebody whose name differs by case only
+                leaf += clash_suffix(job.user)
+            self._leaves[asker] = leaf
             self._uses[leaf] = _Use(since_s=self._at_s)
         return self._leaves[asker]
 

@@ -20,6 +20,17 @@ def test_a_user_is_a_leaf_of_the_account() -> None:
     assert usage.leaf(job("m", account="elsewhere/c", user="dan")) == "elsewhere/c/~dan"
 
 
+def test_users_whose_names_differ_by_case_are_two() -> None:
+    usage = Usage(ACCOUNTS, 0, T0)
+    other = job("o", 1, account="org/b", user="Bob")
+    usage.holds(BOB, T0)
+    usage.holds(other, T0 + 90)
+    usage.gives_back(BOB, T0 + 100)
+    assert usage.leaf(BOB) != usage.leaf(other)
+    factors = usage.factors(T0 + 110, 2)
+    assert (factors[usage.leaf(other)], factors[usage.leaf(BOB)]) == (2, 1)  # 20 after 100
+
+
 def test_nobody_used_anything_and_all_are_equal() -> None:
     usage = Usage(ACCOUNTS, DAY_S, T0)
     leaves = [usage.leaf(each) for each in (ANN, BOB, CAT)]
