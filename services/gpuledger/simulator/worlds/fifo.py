@@ -13,13 +13,13 @@ from typing import NamedTuple
 from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, Left, Placement, Submitted
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import Scenario
-from gpuledger.simulator.worlds.floor import Floor
+from gpuledger.simulator.worlds.floor import Floor, Shape
 from gpuledger.simulator.worlds.lines import Line
 from gpuledger.simulator.worlds.protocol import Cluster, Orders, Start, class_of
 from gpuledger.simulator.worlds.releases import Opening, Releases, longest_s, opening
+from gpuledger.simulator.worlds.settings import settings_of
 
-Shape = tuple[int, str | None]
-"""What decides where a job fits: its GPUs, and the model it insists on."""
+NAME = "fifo"
 
 
 class _Candidate(NamedTuple):
@@ -44,12 +44,16 @@ class Fifo:
     Args:
         scenario: What is simulated.
         seed: Nothing is drawn.
+
+    Raises:
+        Refused: When a setting is given: there is none.
     """
 
-    name = "fifo"
+    name = NAME
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         del seed
+        settings_of(scenario, NAME, {})
         self._floor = Floor(scenario.hosts)
         self._beside = self._floor.room.copy()  # where what lasts beyond the reservation fits
         self._releases = Releases()

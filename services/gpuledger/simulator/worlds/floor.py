@@ -10,6 +10,9 @@ from gpuledger.simulator.worlds.protocol import Cluster
 HostKind = tuple[str, int]
 """The model and the size of a host."""
 
+Shape = tuple[int, str | None]
+"""What decides where a job fits: its GPUs, and the model it insists on."""
+
 
 class Floor:
     """The hosts as they stand.

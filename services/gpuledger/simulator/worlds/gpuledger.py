@@ -7,16 +7,20 @@ fact that wakes it, and at each full interval. Of one instant there is one cycle
 from collections import Counter
 from collections.abc import Sequence
 
-from gpuledger.kernel.errors import Refused
 from gpuledger.policy.cycle import Action, Cycle, Decision, Shared, run_cycle
 from gpuledger.policy.ordered import ordered
 from gpuledger.simulator.books import Books
 from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, HostCondition, Left, Submitted
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.worlds.protocol import Cluster, Orders, Start
+from gpuledger.simulator.worlds.settings import settings_of
 
 NAME = "gpuledger"
-_SETTINGS = {"gap_s": 0}
+SETTINGS = {"gap_s": 0}
+"""What a scenario may set under ``worlds: gpuledger:``, and what it is otherwise.
+
+- ``gap_s``: the least time from one cycle to the next that an event asks for.
+"""
 
 
 class Gpuledger:
@@ -31,18 +35,13 @@ class Gpuledger:
         _seed: It draws nothing.
 
     Raises:
-        Refused: When a setting is not known.
+        Refused: When a setting is not known, or below 0.
     """
 
     name = NAME
 
     def __init__(self, scenario: Scenario, _seed: int = 0) -> None:
-        settings = scenario.worlds.get(NAME, {})
-        if unknown := sorted(settings.keys() - _SETTINGS.keys()):
-            raise Refused(
-                f"the world {NAME} has no setting {unknown[0]!r}", hint=f"there are {', '.join(_SETTINGS)}"
-            )
-        self._gap_s = max(settings.get("gap_s", _SETTINGS["gap_s"]), 1)
+        self._gap_s = max(settings_of(scenario, NAME, SETTINGS)["gap_s"], 1)
         self._every_s = scenario.cycle_s
         self._config = scenario.policy
         # Credits of one cycle are told to the next with what each account was issued.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, Left, Placement, Started, Submitted
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import Scenario
-from gpuledger.simulator.worlds.floor import Floor
+from gpuledger.simulator.worlds.floor import Floor, Shape
 from gpuledger.simulator.worlds.plan import Plan
 from gpuledger.simulator.worlds.protocol import Cluster, Orders, Start, class_of
 from gpuledger.simulator.worlds.releases import Releases, longest_s
@@ -47,8 +47,6 @@ SETTINGS = {
 """
 _WHOLE = 1_000_000
 """A factor of 1."""
-
-Shape = tuple[int, str | None]
 
 
 class _Place(NamedTuple):

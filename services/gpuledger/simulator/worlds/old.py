@@ -33,7 +33,7 @@ from gpuledger.simulator.facts import (
 )
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import Scenario
-from gpuledger.simulator.worlds.floor import Floor
+from gpuledger.simulator.worlds.floor import Floor, Shape
 from gpuledger.simulator.worlds.habits import HIGH, LOW, Habits
 from gpuledger.simulator.worlds.keeping import Keeping, claim
 from gpuledger.simulator.worlds.lines import Line
@@ -50,8 +50,6 @@ SETTINGS = {"long_wait_s": 1_800, "stay_permille": 700, "hold_after_s": 30 * 3_6
 - ``hold_after_s``: who has waited for so long has hosts kept.
 - ``answer_s``: how long a user who is asked takes to answer, in the mean.
 """
-
-Shape = tuple[int, str | None]
 
 
 class _Candidate(NamedTuple):

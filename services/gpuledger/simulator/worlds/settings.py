@@ -21,7 +21,7 @@ def settings_of(scenario: Scenario, world: str, defaults: Mapping[str, int]) -> 
     given = scenario.worlds.get(world, {})
     for name, value in given.items():
         if name not in defaults:
-            there_are = f"there are {', '.join(defaults)}"
+            there_are = f"there are {', '.join(defaults)}" if defaults else "it has none"
             raise Refused(
                 f"the world {world} has no setting {name!r}", hint=did_you_mean(name, defaults, there_are)
             )

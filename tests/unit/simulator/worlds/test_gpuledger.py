@@ -83,9 +83,11 @@ def test_a_gap_between_cycles_decides_at_once_about_all_that_came_meanwhile() ->
     ]  # fmt: skip
 
 
-def test_a_setting_that_is_not_known_is_refused() -> None:
+def test_a_setting_that_is_not_known_or_below_0_is_refused() -> None:
     with pytest.raises(Refused, match="'gap'"):
         Gpuledger(scenario(worlds={"gpuledger": {"gap": 1}}))
+    with pytest.raises(Refused, match="gap_s.*is -1"):
+        Gpuledger(scenario(worlds={"gpuledger": {"gap_s": -1}}))
 
 
 def test_what_a_waiting_gang_has_reserved_is_told_as_far_as_nobody_occupies_it() -> None:

@@ -4,6 +4,7 @@ import pytest
 from tests.simulating import scenario
 
 from gpuledger.kernel.errors import Refused
+from gpuledger.simulator.worlds.registry import make_world
 from gpuledger.simulator.worlds.settings import settings_of
 
 DEFAULTS = {"long_wait_s": 5, "answer_s": 7}
@@ -22,6 +23,12 @@ def test_what_is_not_known_is_refused_with_what_may_be_meant() -> None:
     with pytest.raises(Refused) as error:
         settings_of(scenario(worlds={"old": {"zzz": 9}}), "old", DEFAULTS)
     assert error.value.hint == "there are long_wait_s, answer_s"
+
+
+def test_a_world_without_settings_takes_none() -> None:
+    with pytest.raises(Refused, match="the world fifo has no setting 'backfill_s'") as error:
+        make_world("fifo", scenario(worlds={"fifo": {"backfill_s": 9}}), 1)
+    assert error.value.hint == "it has none"
 
 
 def test_nothing_is_below_0() -> None:
