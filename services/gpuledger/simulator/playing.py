@@ -94,9 +94,8 @@ def run_prepared(
     scenario: Scenario, world: str, *, watch: Callable[[int], None] | None = None, events: Path | None = None
 ) -> Simulation:
     """Run a world on a scenario and report what came of it; see ``run``."""
-    began = (
-        time.perf_counter()
-    )  # how long a simulation takes is a fact of this machine, and of no other figure
+    # How long a simulation takes is a fact of this machine, and of no other figure.
+    began = time.perf_counter()
     measures = measured(scenario, world, watch=watch, events=events)
     wall_s = round(time.perf_counter() - began, 3)
     return summarise(measures, scenario, world=world, seed=scenario.seed, wall_s=wall_s)
@@ -129,7 +128,7 @@ def set_all(scenario: Scenario, settings: Mapping[str, int | str]) -> Scenario:
         settings: ``policy.KNOB``, ``worlds.WORLD.SETTING`` or ``cycle_s`` -> value.
 
     Raises:
-        Refused: When a key is not known, or a value does not fit.
+        Refused: When a key or a setting of a world is not known, or a value does not fit.
     """
     policy: dict[str, int | str] = {}
     worlds = {name: dict(of) for name, of in scenario.worlds.items()}
@@ -147,12 +146,18 @@ def set_all(scenario: Scenario, settings: Mapping[str, int | str]) -> Scenario:
             raise _unknown(key)
     # The knobs bound each other, so that they are set together.
     config = replace(scenario.policy, **policy) if policy else scenario.policy  # type: ignore[arg-type]  # checked
-    return replace(scenario, policy=config, worlds=worlds)
+    changed = replace(scenario, policy=config, worlds=worlds)
+    for world in worlds:  # a setting that a world does not know is refused before anything is run
+        make_world(world, changed, changed.seed)
+    return changed
 
 
 def _whole(key: str, value: int | str) -> int:
-    if not isinstance(value, int) or value < 0 or (key == _CYCLE and value == 0):
-        raise Refused(f"{key}: {value!r} is not a whole number above 0", hint="write seconds, or a number")
+    least = 1 if key == _CYCLE else 0
+    if not isinstance(value, int) or value < least:
+        raise Refused(
+            f"{key}: {value!r} is not a whole number of at least {least}", hint="write seconds, or a number"
+        )
     return value
 
 

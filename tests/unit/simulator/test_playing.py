@@ -28,8 +28,11 @@ def test_knobs_that_bound_each_other_are_set_together() -> None:
     [
         ("policy.windows_s", 1, "windows_s is not known"),
         ("policy.window_s", 0, "window_s is 0"),
-        ("cycle_s", 0, "whole number above 0"),
-        ("cycle_s", "x", "whole number above 0"),
+        ("cycle_s", 0, "whole number of at least 1"),
+        ("cycle_s", "x", "whole number of at least 1"),
+        ("worlds.old.answer_s", -1, "whole number of at least 0"),
+        ("worlds.old.answers_s", 1, "the world old has no setting 'answers_s'"),
+        ("worlds.fifo.backfill_s", 1, "the world fifo has no setting 'backfill_s'"),
         ("worlds.nowhere.x", 1, "nothing of that name"),
         ("worlds.gpuledger", 1, "nothing of that name"),
         ("hosts", 1, "nothing of that name"),

@@ -86,7 +86,7 @@ def test_a_gap_between_cycles_decides_at_once_about_all_that_came_meanwhile() ->
 def test_a_setting_that_is_not_known_or_below_0_is_refused() -> None:
     with pytest.raises(Refused, match="'gap'"):
         Gpuledger(scenario(worlds={"gpuledger": {"gap": 1}}))
-    with pytest.raises(Refused, match="gap_s.*is -1"):
+    with pytest.raises(Refused, match=r"gap_s.*is -1"):
         Gpuledger(scenario(worlds={"gpuledger": {"gap_s": -1}}))
 
 
