@@ -1,5 +1,6 @@
 """``gpuledger simulate compare``: one workload under two budgets."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,7 +43,7 @@ def compare(
     reports = []
     for label, accounts in zip("AB", budgets, strict=True):
         with progress(f"simulate {told.name}, budget {label}", told.end_s - told.start_s) as advance:
-            under = prepare(Play(scenario=scenario, world=name, seed=seed, days=days, accounts=accounts))
+            under = replace(told, accounts=accounts)
             reports.append(run_prepared(under, name, watch=since(told.start_s, advance)))
     found = compare_reports(reports[0], reports[1], budgets[0], budgets[1])
     if as_json:

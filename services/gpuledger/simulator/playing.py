@@ -16,7 +16,7 @@ from gpuledger.simulator.engine import simulate
 from gpuledger.simulator.facts import Fact
 from gpuledger.simulator.journal import Journal
 from gpuledger.simulator.measures import Measures, measure
-from gpuledger.simulator.scenario import AccountSpec, Scenario
+from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.scenario_file import read_scenario
 from gpuledger.simulator.summary import summarise
 from gpuledger.simulator.worlds.registry import WORLDS, make_world
@@ -34,8 +34,6 @@ class Play:
         seed: What chance is drawn from; the scenario's own unless given.
         days: How many days are measured; as many as the scenario says unless given.
         settings: Key -> what it is set to instead, such as ``policy.window_s``.
-        accounts: The program tree, where it is not the scenario's.
-        label: What its report is called instead of the scenario's name.
     """
 
     scenario: str
@@ -43,8 +41,6 @@ class Play:
     seed: int | None = None
     days: int | None = None
     settings: Mapping[str, int | str] = field(default_factory=dict)
-    accounts: tuple[AccountSpec, ...] | None = None
-    label: str | None = None
 
 
 def prepare(play: Play) -> Scenario:
@@ -56,10 +52,8 @@ def prepare(play: Play) -> Scenario:
     scenario = set_all(found(play.scenario), play.settings)
     return replace(
         scenario,
-        name=play.label or scenario.name,
         seed=scenario.seed if play.seed is None else play.seed,
         days=scenario.days if play.days is None else play.days,
-        accounts=scenario.accounts if play.accounts is None else play.accounts,
     )
 
 
