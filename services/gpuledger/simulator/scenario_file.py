@@ -92,7 +92,10 @@ def _loaded(path: Path) -> Any:  # noqa: ANN401 - whatever stands in the file
         layers.append(layer)
         if not isinstance(layer, dict) or not isinstance(base := layer.get("extends"), str):
             break
-        path = _find(base, path.parent)
+        try:
+            path = _find(base, path.parent)
+        except NotFound as error:
+            raise NotFound(f"{path}: extends: {error.message}", hint=error.hint) from error
     merged = layers.pop()
     while layers:
         merged = _over(merged, layers.pop())
@@ -175,11 +178,13 @@ def _trace(keys: ScenarioKeys, path: Path) -> Trace | None:
 
 
 def _hosts(keys: ClusterKeys, cluster: str, trace: Trace | None) -> tuple[HostSpec, ...]:
-    if keys.hosts is None:
-        if trace is None or not trace.hosts:
-            raise Refused("cluster.hosts: is missing", hint="write how many hosts there are")
+    if keys.hosts is None and not keys.more and trace is not None and trace.hosts:
         return tuple(trace.hosts)
     described: list[HostsKeys] = [keys, *keys.more]
+    for number, kind in enumerate(described):
+        if kind.hosts is None:
+            place = f"cluster.more.{number - 1}.hosts" if number else "cluster.hosts"
+            raise Refused(f"{place}: is missing", hint="write how many hosts there are")
     return tuple(
         HostSpec(
             host=f"{cluster}-{number:04}",

@@ -94,9 +94,15 @@ worlds: {old: {learning: 3}}
         (SMALL.replace("{hosts: 2}", "{}"), "cluster.hosts: is missing", "write how many hosts"),
         (SMALL + "policy: {quantum_s: 90000}", "exceeds the protection cap", "neither may be longer"),
         (SMALL.replace("  org/a:", "  Org/A:"), "account path 'Org/A' is not well formed", "lower-case"),
+        (
+            SMALL.replace("{hosts: 2}", "{hosts: 2, more: [{hosts: 1}, {model: a100}]}"),
+            "cluster.more.1.hosts: is missing",
+            "write how many hosts",
+        ),
+        ("cluster: {more: [{hosts: 1}]}\ndemand: {trace: openb}", "cluster.hosts: is missing", "write how many"),
         ("demand: {trace: swf}", "demand.path: no trace of swf comes with gpuledger", "write the path"),
         ("demand: {trace: swf, path: none.swf}", "none.swf", "check the path"),
-        ("extends: institut\n", "there is no scenario institut", "did you mean institute?"),
+        ("extends: institut\n", "extends: there is no scenario institut", "did you mean institute?"),
         ("extends: mine.yaml\n" + SMALL, "and that comes back to it", "not itself"),
     ],
 )  # fmt: skip
@@ -105,8 +111,7 @@ def test_a_fault_names_the_file_and_the_place(tmp_path: Path, text: str, message
         read(tmp_path, text)
     assert message in caught.value.message
     assert hint in caught.value.hint
-    if not message.startswith("there is no scenario"):
-        assert str(tmp_path / "mine.yaml") in caught.value.message
+    assert str(tmp_path / "mine.yaml") in caught.value.message
 
 
 def test_a_scenario_that_there_is_not_brings_the_list_of_those_that_there_are() -> None:
