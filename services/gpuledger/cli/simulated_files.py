@@ -1,5 +1,6 @@
 """Files that simulations leave: a page, and a table of every figure."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,23 @@ from gpuledger.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from gpuledger.simulator.document import Simulation
+
+
+def see_to_place(option: str, path: Path) -> None:
+    """Look whether a file can be written, before a simulation of hours that is to be written there.
+
+    Raises:
+        Refused: When it cannot.
+    """
+    if path.is_dir():
+        why = "it is a folder"
+    elif not path.parent.is_dir():
+        why = f"there is no folder {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        why = "permission denied"
+    else:
+        return
+    raise Refused(f"{option}: {path} cannot be written: {why}", hint="name another place")
 
 
 def write_page(path: Path, reports: "Sequence[Simulation]") -> None:

@@ -88,13 +88,16 @@ def run(
 
     Without --world all worlds are run. Nothing is read from a ledger, and nothing is booked.
     """
-    from gpuledger.cli.simulated_files import parquet_writer, write_page
+    from gpuledger.cli.simulated_files import parquet_writer, see_to_place, write_page
     from gpuledger.kernel.errors import Refused
     from gpuledger.simulator.playing import Play, prepare, run_prepared
 
     names = worlds_named(world or [ALL])
     if events is not None and len(names) > 1:
         raise Refused("--events: a ledger is told of one world", hint="name it with --world")
+    for option, path in (("--report", report), ("--parquet", parquet), ("--events", events)):
+        if path is not None:
+            see_to_place(option, path)
     write_parquet = parquet_writer(parquet) if parquet is not None else None
     told = prepare(Play(scenario=scenario, world=names[0], seed=seed, days=days))
     for line in told.notes:

@@ -7,7 +7,7 @@ import pytest
 from tests.commands import simulated
 from tests.commands.running import quick
 
-from gpuledger.cli.simulated_files import parquet_writer
+from gpuledger.cli.simulated_files import parquet_writer, see_to_place
 from gpuledger.kernel.errors import Refused
 
 
@@ -36,12 +36,20 @@ def test_every_figure_in_a_table_that_other_tools_read(tmp_path: Path) -> None:
     assert of["wait_s.largest.p50"] is None
 
 
-@pytest.mark.parametrize("option", ["--report", "--parquet"])
-def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path, option: str) -> None:
+@pytest.mark.parametrize("option", ["--report", "--parquet", "--events"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
+    tmp_path: Path, option: str
+) -> None:
     arguments = ("--world", "fifo", option, tmp_path / "nowhere" / "file", "--json")
     ran = quick("simulate", simulated.scenario(tmp_path), *arguments, settings={})
     assert ran.status == 2
     assert option in ran.problem["error"]
+    assert "simulate small" not in ran.err
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="it is a folder"):
+        see_to_place("--report", tmp_path)
 
 
 def test_without_pyarrow_it_says_which_extra_brings_it(
