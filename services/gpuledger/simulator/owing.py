@@ -85,8 +85,8 @@ class Owing:
     def __init__(self, parts: Mapping[str, Fraction], from_s: int) -> None:
         self._from_s = from_s
         self._entitlement = Entitlement(parts)
-        self._accounts = {path: self._new() for path in parts}
         self._hour = 0
+        self._accounts = {path: self._new() for path in parts}
 
     def wait(self, at_s: int, account: str, gpus_milli: int, need_gpu_ms: int) -> None:
         """Work asks for GPUs from an instant on, or no longer (negative)."""
@@ -124,7 +124,7 @@ class Owing:
     def _new(self) -> _Account:
         account = _Account(Level(self._from_s), Level(self._from_s))
         for hours in (account.entitled, account.demand, account.delivered):
-            hours.extend([0] * getattr(self, "_hour", 0))
+            hours.extend([0] * self._hour)
         return account
 
     def _of(self, path: str) -> _Account:

@@ -13,11 +13,10 @@ from gpuledger.kernel.clock import instant
 from gpuledger.simulator.facts import Fact, Submitted
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import Scenario
+from gpuledger.simulator.waits import GROUPS
 
 _UNKNOWN = -1
 _COMPLETED = 1
-_QUEUES = ("debug", "interactive", "medium", "large", "largest")
-"""The groups of waits, as queues 1, 2, ... of the format."""
 
 
 def write_swf(facts: Iterable[Fact], scenario: Scenario, out: TextIO) -> int:
@@ -39,7 +38,7 @@ def write_swf(facts: Iterable[Fact], scenario: Scenario, out: TextIO) -> int:
             job, written = fact.job, written + 1
             user = users.setdefault(job.user, len(users) + 1)
             account = accounts.setdefault(job.account, len(accounts) + 1)
-            queue = _QUEUES.index(scenario.groups.of(job)) + 1
+            queue = GROUPS.index(scenario.groups.of(job)) + 1
             out.write(_line(job, written, fact.at_s - scenario.start_s, user, account, queue))
     return written
 
@@ -88,7 +87,7 @@ def _header(scenario: Scenario) -> Iterable[str]:
     yield "Note: processors are GPUs"
     yield f"Note: submissions of a simulation of the scenario {_ascii(scenario.name)}"
     yield "Note: run times are undisturbed, and no job waits: this is a workload, not a log"
-    for number, name in enumerate(_QUEUES, start=1):
+    for number, name in enumerate(GROUPS, start=1):
         yield f"Queue: {number} {name}"
     for number, spec in enumerate(scenario.accounts, start=1):
         yield f"Note: group {number} is {_ascii(spec.account)}"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import get_args
 
 import msgspec
 
@@ -23,7 +24,7 @@ from gpuledger.simulator.scenario import HostSpec
 from gpuledger.sources.protocol import Fault, ImportOptions
 from gpuledger.sources.registry import source
 
-_KINDS: tuple[Kind, ...] = ("train", "debug", "interactive", "inference")
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 _DAY_S = 86_400
 
 

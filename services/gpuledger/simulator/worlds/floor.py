@@ -1,6 +1,6 @@
 """What is free on the hosts that take runs, kept from fact to fact: worlds that place runs share it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from gpuledger.policy.placement import HostState, Room
 from gpuledger.simulator.facts import Fact, HostChanged, HostCondition, Left, Placement, Started
@@ -27,7 +27,7 @@ class Floor:
         placements: Where the runs are, by job.
     """
 
-    def __init__(self, hosts: Iterable[HostSpec]) -> None:
+    def __init__(self, hosts: Collection[HostSpec]) -> None:
         self.room = Room(
             HostState(host=host.host, gpus_milli=host.gpus_milli, gpu_model=host.gpu_model) for host in hosts
         )
