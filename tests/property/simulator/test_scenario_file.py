@@ -18,6 +18,7 @@ FREE = {"accounts", "mix"}
 """Mappings whose keys are names that people choose."""
 
 NUMBERS = {"gpus", "minimum_runtime_s", "checkpoint_s", "worlds"}
+TRAINING = ("demand", "closed_loop", "mix", "training")
 
 
 def places(value: Any, way: tuple[str, ...] = ()) -> list[tuple[str, ...]]:  # noqa: ANN401 - YAML
@@ -77,7 +78,12 @@ def test_a_slip_of_one_letter_is_asked_about(folder: Path, data: st.DataObject) 
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
         max_leaves=6,
     ),
-    st.sampled_from([place for place in places(INSTITUTE) if place]),
+    st.sampled_from(
+        [
+            *(place for place in places(INSTITUTE) if place),
+            *((*TRAINING, key) for key in ("gpus", "minimum_runtime_s", "checkpoint_s")),
+        ]
+    ),
 )
 def test_whatever_stands_in_a_file_it_is_read_or_refused(
     folder: Path,
