@@ -117,10 +117,6 @@ class Capacity:
         """Say whether no run holds anything of a host."""
         return self._hosts[host].held == 0
 
-    def condition(self, host: str) -> HostCondition:
-        """Return what a host is good for now."""
-        return self._hosts[host].condition
-
     def hold(self, at_s: int, placement: Placement, klass: WorkClass) -> None:
         """A run takes GPUs."""
         self._move(at_s, placement, klass, 1)
