@@ -7,7 +7,7 @@ size. Whole GPUs are never put together from what fractions leave of several.
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 
@@ -209,6 +209,12 @@ class _Shelf:
         for amount in self._amounts[bisect_left(self._amounts, milli) :]:
             if not in_whole_gpus or amount // GPU_MILLI * GPU_MILLI >= milli:
                 yield from self._hosts[amount]
+
+
+def model_of(models: Iterable[str]) -> Callable[[str | None], str | None]:
+    """Return what gives a GPU model in the spelling of the hosts, where one of theirs differs by case only."""
+    spelling = {model.casefold(): model for model in models}
+    return lambda model: model and spelling.get(model.casefold(), model)
 
 
 def split(gpus_milli: int, sizes: Mapping[str, int]) -> Placement:

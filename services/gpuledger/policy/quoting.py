@@ -15,8 +15,9 @@ from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.ledger.knobs import read_config
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.funding import Funding, Seen, Work, funding
+from gpuledger.policy.placement import model_of
 from gpuledger.policy.quotes import Certainty, Quote, Request, quote
-from gpuledger.policy.reading import model_of, read_cadence, read_state
+from gpuledger.policy.reading import read_cadence, read_state
 from gpuledger.policy.words import duration, gpus, hours, moment
 
 
@@ -131,7 +132,8 @@ def ask_quote(
     vector = vector_of(reader, as_of)
     config = read_config(reader, cluster, at_s, org_seq=seq_of(vector, ORG_BOOK))
     state = read_state(reader, cluster, at_s, config, vector=vector)
-    request = replace(request, gpu_model=model_of(state.hosts)(request.gpu_model))
+    spelt = model_of(host.gpu_model for host in state.hosts)
+    request = replace(request, gpu_model=spelt(request.gpu_model))
     seq = seq_of(vector, cluster)
     cadence = read_cadence(reader, cluster, at_s, seq=seq)
     limits_s = rows.declared_limits(reader, cluster, at_s, seq=seq)

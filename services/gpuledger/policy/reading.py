@@ -14,7 +14,7 @@ from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.ledger.periods import members
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.history import NOTHING, Past, read_past
-from gpuledger.policy.placement import HostState, Room, split
+from gpuledger.policy.placement import HostState, Room, model_of, split
 from gpuledger.policy.published import credits_of, reservations_of
 from gpuledger.policy.state import AccountState, ClusterState, PendingWorkload, PolicyConfig, RunningRun
 
@@ -120,19 +120,13 @@ def _credits(before: cycles.Recorded | None, at_s: int, config: PolicyConfig) ->
     return credits_of(before.issued.record, min(at_s - before.at_s, config.quantum_s))
 
 
-def model_of(hosts: Iterable[HostState]) -> Callable[[str | None], str | None]:
-    """Return what gives a GPU model in the hosts' own spelling, where one of them has it."""
-    spelling = {host.gpu_model.casefold(): host.gpu_model for host in hosts}
-    return lambda model: model and spelling.get(model.casefold(), model)
-
-
 def _pending(
     waiting: Iterable[state.Pending],
     hosts: Iterable[HostState],
     config: PolicyConfig,
     weight_of: Callable[[str | None], int],
 ) -> tuple[PendingWorkload, ...]:
-    spelt = model_of(hosts)
+    spelt = model_of(host.gpu_model for host in hosts)
     return tuple(
         PendingWorkload(
             workload=p.workload,

@@ -18,7 +18,7 @@ from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.policy.cycle import Cycle
 from gpuledger.policy.entitlement import History, entitled_to, parts
 from gpuledger.policy.memory import Memory, Step
-from gpuledger.policy.placement import HostState, Room
+from gpuledger.policy.placement import HostState, Room, model_of
 from gpuledger.policy.state import (
     AccountState,
     ClusterState,
@@ -177,8 +177,7 @@ class Books:
 
     def _spelt(self, waits: PendingWorkload) -> PendingWorkload:
         """Return the workload with its GPU model as hosts spell it, where one of them has it."""
-        asked = self._jobs[waits.workload].gpu_model
-        model = asked and self._hosts.spelling.get(asked.casefold(), asked)
+        model = self._hosts.spelt(self._jobs[waits.workload].gpu_model)
         return waits if model == waits.gpu_model else replace(waits, gpu_model=model)
 
     def _start(self, fact: Started) -> None:
@@ -330,7 +329,7 @@ class _Hosts:
             for spec in self._specs.values()
             if (condition := self._condition[spec.host]) is not HostCondition.DOWN
         )
-        self.spelling = {host.gpu_model.casefold(): host.gpu_model for host in self.states}
+        self.spelt = model_of(host.gpu_model for host in self.states)
         self._empty = Room(self.states)
         self._fits: dict[tuple[int, str | None], bool] = {}
 

@@ -1,6 +1,6 @@
 """From what a scenario file says of people and jobs to where jobs come from."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 
 from gpuledger.kernel.accounts import SEPARATOR, parent
@@ -8,6 +8,7 @@ from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.errors import Refused
 from gpuledger.kernel.near import did_you_mean
+from gpuledger.policy.placement import model_of
 from gpuledger.simulator.demand.closed_loop import STOCK, ClosedLoop, Rhythm, UserSpec
 from gpuledger.simulator.demand.listed import Listed, Repeated, Together
 from gpuledger.simulator.demand.mix import PER_MILLE, Length, WorkKind
@@ -38,7 +39,7 @@ def demand(
     supply_milli: int,
     start_s: int,
     trace: Trace | None,
-    models: Iterable[str] = (),
+    models: Collection[str] = (),
 ) -> Callable[[int], Demand]:
     """Return what gives, for a seed, where jobs come from.
 
@@ -61,8 +62,8 @@ def demand(
             hint="write demand.closed_loop, or leave users out",
         )
     rhythm = Rhythm() if loop is None else _rhythm(loop)
-    spelling = {model.casefold(): model for model in models}
-    listed = tuple(_repeated(job, place, accounts, start_s, spelling) for place, job in enumerate(keys.jobs))
+    spelt = model_of(models)
+    listed = tuple(_repeated(job, place, accounts, start_s, spelt) for place, job in enumerate(keys.jobs))
     _check_names(keys.jobs)
 
     def make(seed: int) -> Demand:
@@ -70,7 +71,7 @@ def demand(
         if users:
             demands.append(ClosedLoop(users, rhythm, start_s=start_s, seed=seed))
         if trace is not None:
-            demands.append(TraceDemand(trace, start_s, keys.minimum_runtime_s, spelling))
+            demands.append(TraceDemand(trace, start_s, keys.minimum_runtime_s, models))
         if listed:
             demands.append(Listed(listed))
         return demands[0] if len(demands) == 1 else Together(demands)
@@ -208,7 +209,7 @@ def _repeated(
     place: int,
     accounts: Mapping[str, AccountKeys],
     start_s: int,
-    spelling: Mapping[str, str],
+    spelt: Callable[[str | None], str | None],
 ) -> Repeated:
     if keys.account not in accounts:
         raise Refused(
@@ -226,7 +227,7 @@ def _repeated(
         minimum_runtime_s=keys.minimum_runtime_s,
         time_limit_s=keys.time_limit_s,
         priority=keys.priority,
-        gpu_model=keys.gpu_model and spelling.get(keys.gpu_model.casefold(), keys.gpu_model),
+        gpu_model=spelt(keys.gpu_model),
         startup_s=keys.startup_s,
         checkpoint_s=keys.checkpoint_s,
         idle_s=keys.idle_s,

@@ -5,10 +5,9 @@ scheduler. The facts are those that an import would book; of them, what a simula
 a job. A job works for as long as all its runs held GPUs; how long it waited is what a world is to find out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import get_args
 
 import msgspec
@@ -19,6 +18,7 @@ from gpuledger.events.workload import Ended, Preempted, Requeued, Started, Submi
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
+from gpuledger.policy.placement import model_of
 from gpuledger.simulator.jobs import Job, Kind
 from gpuledger.simulator.scenario import HostSpec
 from gpuledger.sources.protocol import Fault, ImportOptions
@@ -43,7 +43,7 @@ class Traced(msgspec.Struct, gc=False):
     since_s: int | None = None
     ran_s: int | None = None
 
-    def job(self, minimum_runtime_s: int, spelling: Mapping[str, str]) -> Job:
+    def job(self, minimum_runtime_s: int, spelt: Callable[[str | None], str | None]) -> Job:
         """Return it as a user asks for it."""
         told = self.told
         return Job(
@@ -57,7 +57,7 @@ class Traced(msgspec.Struct, gc=False):
             minimum_runtime_s=minimum_runtime_s if told.minimum_runtime_s is None else told.minimum_runtime_s,
             time_limit_s=None if told.time_limit_s is None else max(told.time_limit_s, self.ran_s or 0, 1),
             priority=told.priority or 0,
-            gpu_model=told.gpu_model and spelling.get(told.gpu_model.casefold(), told.gpu_model),
+            gpu_model=spelt(told.gpu_model),
             resumable=told.resumable is not False,
             labels=told.labels,
         )
@@ -186,7 +186,7 @@ class TraceDemand:
         trace: The trace.
         start_s: What was submitted before is left out.
         minimum_runtime_s: Of jobs that declare none; by default that of the mapping's built-in rule.
-        spelling: GPU model, case-folded -> as the hosts of the scenario spell it.
+        models: GPU models of the hosts; jobs insist on one in any case of letters.
     """
 
     def __init__(
@@ -194,17 +194,17 @@ class TraceDemand:
         trace: Trace,
         start_s: int,
         minimum_runtime_s: int = DEFAULT_MINIMUM_RUNTIME_S,
-        spelling: Mapping[str, str] = MappingProxyType({}),
+        models: Iterable[str] = (),
     ) -> None:
         self._trace = trace
         self._start_s = start_s
         self._minimum_runtime_s = minimum_runtime_s
-        self._spelling = spelling
+        self._spelt = model_of(models)
 
     def first(self) -> Iterator[Job]:
         """Return its jobs as they are needed; see ``Demand.first``."""
         return (
-            traced.job(self._minimum_runtime_s, self._spelling)
+            traced.job(self._minimum_runtime_s, self._spelt)
             for traced in self._trace.jobs
             if traced.at_s >= self._start_s
         )
