@@ -2,6 +2,7 @@
 """The programs of a Slurm cluster: Debian packages, installed without starting a service."""
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
@@ -18,6 +19,9 @@ NSS_WRAPPER = "lib*/**/libnss_wrapper.so"
 
 _SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 _POLICY = Path("/usr/sbin/policy-rc.d")
+_LOCK = Path("/run/gpuledger-packages.lock")
+_PATIENT = ("-o", f"DPkg::Lock::Timeout={INSTALL_WAIT_S / 2:.0f}")
+"""The system may be installing something of its own just then."""
 _REFUSE = "#!/bin/sh\n# No service of a package that is being installed may start.\nexit 101\n"
 
 
@@ -58,17 +62,26 @@ def ensure() -> None:
         raise SlurmFailed(
             f"a Slurm cluster starts jobs for several users and needs root: run the tests as root after {INSTALL}"
         )
-    if not missing():
-        return
-    apt = shutil.which("apt-get")
-    if apt is None:
-        raise SlurmFailed(f"{', '.join(missing())} are not installed and there is no apt-get: {INSTALL}")
-    with _no_service_starts():
-        with contextlib.suppress(SlurmFailed):  # lists that are a day old will do
-            _apt([apt, "update", "-qq"])
-        _apt([apt, "install", "-y", "-qq", "--no-install-recommends", *PACKAGES])
-    if left := missing():
-        raise SlurmFailed(f"{', '.join(left)} are not there after {INSTALL}")
+    with _one_at_a_time():  # programs lie there before their packages are set up
+        if not missing():
+            return
+        apt = shutil.which("apt-get")
+        if apt is None:
+            raise SlurmFailed(f"{', '.join(missing())} are not installed and there is no apt-get: {INSTALL}")
+        with _no_service_starts():
+            with contextlib.suppress(SlurmFailed):  # lists that are a day old will do
+                _apt([apt, "update", "-qq"])
+            _apt([apt, *_PATIENT, "install", "-y", "-qq", "--no-install-recommends", *PACKAGES])
+        if left := missing():
+            raise SlurmFailed(f"{', '.join(left)} are not there after {INSTALL}")
+
+
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Wait for whoever installs: several processes of one test run may come here at once."""
+    with _LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager

@@ -3,7 +3,9 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -51,8 +53,9 @@ def test_without_root_it_says_who_must_run_the_tests(monkeypatch: pytest.MonkeyP
         packages.ensure()
 
 
-def test_without_apt_it_names_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_apt_it_names_the_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(packages, "_LOCK", tmp_path / "lock")
     monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
 
     with pytest.raises(SlurmFailed, match=r"no apt-get: apt-get install .*slurm-wlm slurmdbd"):
@@ -72,13 +75,44 @@ def test_services_are_refused_only_while_packages_are_installed(
     monkeypatch.setattr(packages, "missing", lambda: next(lacking))
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(
-        packages, "_apt", lambda command: seen.append((command[1], policy.stat().st_mode & 0o777))
+        packages,
+        "_apt",
+        lambda command: seen.extend(
+            (word, policy.stat().st_mode & 0o777) for word in command if word in ("update", "install")
+        ),
     )
+    monkeypatch.setattr(packages, "_LOCK", tmp_path / "lock")
 
     packages.ensure()
 
     assert seen == [("update", 0o755), ("install", 0o755)]
     assert not policy.exists()
+
+
+def test_who_comes_while_packages_are_installed_waits_and_installs_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    installed, meanwhile, begun = threading.Event(), list[str](), threading.Event()
+
+    def apt(command: Sequence[str]) -> None:
+        meanwhile.append(command[-1])
+        begun.set()
+        time.sleep(0.2)
+        if "install" in command:
+            installed.set()
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(packages, "_POLICY", tmp_path / "policy-rc.d")
+    monkeypatch.setattr(packages, "_LOCK", tmp_path / "lock")
+    monkeypatch.setattr(packages, "missing", lambda: [] if installed.is_set() else ["slurmd"])
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
+    monkeypatch.setattr(packages, "_apt", apt)
+    first = threading.Thread(target=packages.ensure)
+    first.start()
+    begun.wait(10)
+    packages.ensure()
+    first.join()
+    assert meanwhile == ["-qq", packages.PACKAGES[-1]]
 
 
 def _of(cluster: Cluster) -> set[str]:

@@ -2,7 +2,7 @@
 
 A gang that one host can hold starts on one host: on the one that it fills best, so that large gaps stay whole. A
 larger gang takes hosts that are wholly free and puts its rest on one more. All its hosts have one GPU model and one
-size. Whole GPUs are never put together from what fractions leave of several.
+size. What fractions leave free on a host is taken to lie together: whoever hands out parts of GPUs fills one first.
 """
 
 from bisect import bisect_left, insort
@@ -205,10 +205,8 @@ class _Shelf:
 
     def _with_free(self, milli: int) -> Iterator[str]:
         """Yield the hosts that have so much free, the fullest first."""
-        in_whole_gpus = milli % GPU_MILLI == 0
         for amount in self._amounts[bisect_left(self._amounts, milli) :]:
-            if not in_whole_gpus or amount // GPU_MILLI * GPU_MILLI >= milli:
-                yield from self._hosts[amount]
+            yield from self._hosts[amount]
 
 
 def model_of(models: Iterable[str]) -> Callable[[str | None], str | None]:

@@ -46,6 +46,10 @@ from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import AccountSpec, HostSpec
 
 
+FORESTS_MAX = 64
+"""So many trees are kept; which inner accounts have work of their own seldom changes."""
+
+
 class Forest(NamedTuple):
     """The program tree while the same inner accounts have work of their own.
 
@@ -281,6 +285,8 @@ class Books:
     def _forest(self, working: frozenset[str]) -> Forest:
         """Return the tree while these inner accounts have work of their own."""
         if working not in self._forests:
+            if len(self._forests) >= FORESTS_MAX:
+                self._forests.clear()
             self._forests[working] = _forest(self._shares, self._inner, working)
         return self._forests[working]
 

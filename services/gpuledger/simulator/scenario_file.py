@@ -103,8 +103,15 @@ def _loaded(path: Path) -> Any:  # noqa: ANN401 - whatever stands in the file
 
 
 def _over(below: Any, above: Any) -> Any:  # noqa: ANN401 - whatever stands in files
-    """Return a mapping on top of another, key by key; null takes a key back, anything else takes its place."""
-    if not isinstance(below, dict) or not isinstance(above, dict):
+    """Return a mapping on top of another, key by key; null takes a key back, anything else takes its place.
+
+    How often numbers are drawn (``{1: 4, 8: 1}``) is one value: whoever says it anew says all of it.
+    """
+    if (
+        not isinstance(below, dict)
+        or not isinstance(above, dict)
+        or any(isinstance(key, int) for key in above)
+    ):
         return above
     merged = {key: value for key, value in below.items() if key not in above}
     merged |= {
@@ -225,5 +232,4 @@ def _faults(keys: FaultKeys) -> FaultModel:
         repair_s=int(keys.repair_hours * _HOUR_S),
         drain_mtbf_s=None if keys.drain_mtbf_days is None else int(keys.drain_mtbf_days * _DAY_S),
         drain_repair_s=int(keys.drain_repair_hours * _HOUR_S),
-        hands_permille=int(keys.hands * 1000),
     )

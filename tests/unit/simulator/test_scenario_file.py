@@ -58,7 +58,7 @@ warm_up_days: 0
 seed: 9
 accounts: {a: {share: 2, team_limit_gpus: 6}}
 demand: {jobs: [{job: probe, account: a, work_s: 60}]}
-faults: {mtbf_days: 0.5, repair_hours: 1.5, drain_mtbf_days: 2, drain_repair_hours: 3, hands: 0.25}
+faults: {mtbf_days: 0.5, repair_hours: 1.5, drain_mtbf_days: 2, drain_repair_hours: 3}
 policy: {grace_s: 30, mode: half-life, notice_s: null}
 cycle_s: 120
 groups: {medium_gpus: 2, large_gpus: 4}
@@ -75,7 +75,7 @@ worlds: {old: {learning: 3}}
     ]
     assert found.accounts == (AccountSpec(account="a", share=2, team_limit_milli=6000),)
     assert found.faults == FaultModel(
-        mtbf_s=43_200, repair_s=5_400, drain_mtbf_s=172_800, drain_repair_s=10_800, hands_permille=250
+        mtbf_s=43_200, repair_s=5_400, drain_mtbf_s=172_800, drain_repair_s=10_800
     )
     assert found.policy == PolicyConfig(grace_s=30, mode="half-life")
     assert (found.cycle_s, found.groups) == (120, Groups(medium_milli=2000, large_milli=4000))
@@ -123,6 +123,13 @@ def test_a_scenario_that_there_is_not_brings_the_list_of_those_that_there_are() 
 def test_a_file_that_there_is_not_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no such file"):
         read_scenario(str(tmp_path / "none.yaml"))
+
+
+def test_how_often_sizes_are_drawn_is_said_anew_as_a_whole(tmp_path: Path) -> None:
+    sizes = "demand: {closed_loop: {mix: {debug: {gpus: {1: 4, 2: 1}}}}}"
+    found = read(tmp_path, f"extends: institute\n{sizes}\n")
+    asked = {job.gpus_milli for job in found.demand(1).first() if job.kind == "debug"}
+    assert asked == {1000, 2000}
 
 
 def test_a_scenario_extends_another_key_by_key(tmp_path: Path) -> None:
