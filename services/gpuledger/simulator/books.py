@@ -45,7 +45,6 @@ from gpuledger.simulator.facts import (
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import AccountSpec, HostSpec
 
-
 FORESTS_MAX = 64
 """So many trees are kept; which inner accounts have work of their own seldom changes."""
 
