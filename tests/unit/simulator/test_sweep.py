@@ -1,11 +1,13 @@
 """Combinations of settings, and which of them no other beats."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.simulator.stories import scenario
 
 from gpuledger.kernel.errors import Refused
+from gpuledger.simulator.document import Simulation
 from gpuledger.simulator.measures import measure
 from gpuledger.simulator.summary import summarise
 from gpuledger.simulator.sweep import GOALS, USUAL, Goal, goals_named, grid, judge
@@ -15,9 +17,7 @@ MORE = Goal(lambda report: report.occupancy, more_is_better=True, unit="part")
 LESS = Goal(lambda report: report.wall_s, more_is_better=False, unit="s")
 
 
-def report(occupancy: float | None, wall_s: float = 0):  # type: ignore[no-untyped-def]  # noqa: ANN201
-    import msgspec
-
+def report(occupancy: float | None, wall_s: float = 0) -> Simulation:
     return msgspec.structs.replace(REPORT, occupancy=occupancy, wall_s=wall_s)
 
 
@@ -51,8 +51,25 @@ def test_goals_are_known_by_name() -> None:
     assert "window" in refused.value.hint
 
 
-def test_every_goal_reads_a_report() -> None:
-    assert all(goal.of(REPORT) is None or goal.of(REPORT) >= 0 for goal in GOALS.values())
+def test_every_goal_reads_what_it_is_called() -> None:
+    put = msgspec.structs.replace
+    waits = {
+        group: put(REPORT.wait_s[group], p50=n, p90=n + 1)
+        for group, n in (("debug", 10), ("all", 20), ("largest", 30))
+    }
+    told = put(
+        REPORT,
+        delivered_over_owed=put(REPORT.delivered_over_owed, window=0.1, worst=0.2, worst_7_days=0.3),
+        occupancy=0.4,
+        wait_s=REPORT.wait_s | waits,
+        lost_gpu_hours=5.5,
+        preemptions=6,
+        human_repairs=7,
+    )
+    assert {name: goal.of(told) for name, goal in GOALS.items()} == {
+        "window": 0.1, "worst": 0.2, "worst_7_days": 0.3, "occupancy": 0.4, "debug_p90": 11, "all_p50": 20,
+        "all_p90": 21, "largest_p90": 31, "lost": 5.5, "preemptions": 6, "human_repairs": 7,
+    }  # fmt: skip
 
 
 def test_the_best_are_those_that_no_other_beats() -> None:
