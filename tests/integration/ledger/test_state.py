@@ -32,7 +32,7 @@ def test_running_is_what_occupies_gpus_at_the_instant(ledger: Ledger) -> None:
     with reading(ledger.engine) as reader:
         assert [r.workload for r in state.running(reader, CLUSTER, HOUR - 1)] == ["w1", "w2"]
         assert state.running(reader, CLUSTER, HOUR) == [
-            ("w2", "r1", "org/vision", "allocated", 8000, ("h1",), 0, None, 60, 0, None)
+            ("w2", "r1", "org/vision", "allocated", 8000, ("h1",), None, 0, None, 60, 0, None)
         ]
 
 
