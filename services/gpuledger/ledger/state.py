@@ -13,7 +13,7 @@ from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.ledger import queries, store
 from gpuledger.ledger.as_of import said
 from gpuledger.ledger.copying import Texts, driver
-from gpuledger.ledger.facts import Known
+from gpuledger.ledger.facts import Known, winner
 from gpuledger.ledger.mapping import Understood
 
 
@@ -145,7 +145,7 @@ def running(
     workloads = sorted({row[0] for row in rows})
     known = list(store.facts_of(reader, cluster, workloads, seq=seq))
     asked = _understood(reader, cluster, known, seq) if known else {}
-    saved, spread = _checkpoints(known, at_s), _spread(known)
+    saved, spread = _checkpoints(known, at_s), _spread(known, at_s)
     found = []
     for workload, run, account, klass, gpus_milli, hosts, started_s, protected_until_s in rows:
         request = asked.get(workload)
@@ -254,19 +254,34 @@ def first_activity_s(reader: Reader, cluster: str) -> int | None:
 
 
 def _spread(
-    facts: Iterable[tuple[str, Known]],
+    facts: Iterable[tuple[str, Known]], at_s: int
 ) -> dict[tuple[str, str, int, tuple[str, ...]], Mapping[str, int]]:
-    """Return what runs of a size on certain hosts occupy on each, as the newest fact says of just these.
+    """Return what runs of a size on certain hosts occupy on each at the instant, as the facts that count say.
 
-    Where facts contradict each other, the segment has the hosts and the size of the one that counts, and the
-    others' amounts are found under other keys. Amounts that do not add up to the size say nothing.
+    Facts count as for segments: of contradictory ones the one of the highest rank, and a resize from its instant on.
+    Amounts that do not add up to the size say nothing.
     """
-    found: dict[tuple[str, str, int, tuple[str, ...]], Mapping[str, int]] = {}
-    said = sorted(facts, key=lambda fact: fact[1].at_s)
-    for name, known in said:
+    told: dict[tuple[str, str], dict[tuple[bool, int], list[Known]]] = {}
+    for name, known in facts:
         data = known.data
-        if isinstance(data, Started | Resized) and (each := data.host_gpus_milli):
+        if isinstance(data, Started) or (isinstance(data, Resized) and known.at_s <= at_s):
+            is_resized = isinstance(data, Resized)
+            of_run = told.setdefault((name, data.run), {})
+            of_run.setdefault((is_resized, known.at_s if is_resized else 0), []).append(known)
+    found: dict[tuple[str, str, int, tuple[str, ...]], Mapping[str, int]] = {}
+    for (name, run), candidates in told.items():
+        for _, claims in sorted(candidates.items(), key=lambda item: item[0]):
+            counts = winner(claims)
+            assert counts is not None  # noqa: S101 - there is one at least
+            data = counts.data
+            assert isinstance(data, Started | Resized)  # noqa: S101 - narrows the type; told sorted it there
             where = tuple(sorted(set(data.hosts)))
-            if sorted(each) == list(where) and sum(each.values()) == data.gpus_milli and all(each.values()):
-                found[name, data.run, data.gpus_milli, where] = each
+            each = data.host_gpus_milli or {}
+            if (
+                each
+                and sorted(each) == list(where)
+                and sum(each.values()) == data.gpus_milli
+                and all(each.values())
+            ):
+                found[name, run, data.gpus_milli, where] = each
     return found

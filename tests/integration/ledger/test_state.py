@@ -1,9 +1,12 @@
 """A cluster at one instant, as the policy sees it."""
 
+from collections.abc import Mapping
+
 from tests.integration.ledger.books import (
     CLUSTER,
     HOUR,
     Ledger,
+    empty,
     ended,
     registered,
     run_of,
@@ -14,7 +17,8 @@ from tests.integration.ledger.books import (
 
 from gpuledger.database.engine import reading
 from gpuledger.events import host
-from gpuledger.events.workload import Checkpointed, ClassChanged, Preempted, Resized
+from gpuledger.events.envelope import Event
+from gpuledger.events.workload import Checkpointed, ClassChanged, Preempted, Resized, Started
 from gpuledger.ledger import state
 
 
@@ -69,6 +73,44 @@ def test_a_run_is_told_of_with_its_hosts_its_priority_and_its_newest_checkpoint(
     with reading(ledger.engine) as reader:
         (run,) = state.running(reader, CLUSTER, 45)
     assert (run.hosts, run.priority, run.checkpointed_s) == (("h1", "h2"), 7, 30)
+
+
+def spread(ledger: Ledger, *told_of: Event) -> Mapping[str, int] | None:
+    """What a run of 8 GPUs occupies on each of its hosts after two hours, as its facts say."""
+    ledger.append(told(0, submitted()))
+    for event in told_of:
+        ledger.append(event)
+    with reading(ledger.engine) as reader:
+        (run,) = state.running(reader, CLUSTER, 2 * HOUR)
+    return run.host_gpus_milli
+
+
+def on_both(first: int, second: int) -> Started:
+    return started(hosts=["h1", "h2"], host_gpus_milli={"h1": first, "h2": second})
+
+
+def resized_to(first: int, second: int) -> Resized:
+    each = {"h1": first, "h2": second}
+    return Resized(
+        cluster=CLUSTER, workload="w1", run="r1", gpus_milli=8000, hosts=["h1", "h2"], host_gpus_milli=each
+    )
+
+
+def test_of_two_who_say_otherwise_what_lies_where_the_rank_decides_and_not_arrival(ledger: Ledger) -> None:
+    two = [told(0, on_both(6000, 2000)), told(0, on_both(2000, 6000))]
+    one = spread(ledger, *two)
+    empty(ledger)
+    assert spread(ledger, *two[::-1]) == one
+
+
+def test_what_lies_where_is_what_the_start_says_that_counts(ledger: Ledger) -> None:
+    measured = told(0, on_both(6000, 2000), source="reconcile/x")
+    assert spread(ledger, measured, told(60, on_both(2000, 6000))) == {"h1": 6000, "h2": 2000}
+
+
+def test_a_resize_moves_what_lies_where_from_its_instant_on(ledger: Ledger) -> None:
+    later, now = told(5 * HOUR, resized_to(2000, 6000)), told(HOUR, resized_to(1000, 7000))
+    assert spread(ledger, now, later, told(0, on_both(6000, 2000))) == {"h1": 1000, "h2": 7000}
 
 
 def test_hosts_that_run_something_are_healthy_or_draining(ledger: Ledger) -> None:
