@@ -212,15 +212,23 @@ def _book(reader: Reader, head: BookHead, part: _Part, told: Callable[[int], Non
     told(rows)
     end = part.first + rows - 1
     if part.last is None:
-        if bad is None and (end, previous) != (head.last_seq, head.head):
-            bad = FirstBad(
-                end, f"the book's head says {head.last_seq} rows; the journal ends otherwise at {end}"
-            )
-        bad = bad or _balance_fault(reader, head.book)
+        bad = bad or _head_fault(head, end, previous, last_at) or _balance_fault(reader, head.book)
     elif bad is None and end < part.last:
         bad = FirstBad(part.last, f"sequence {part.last} is missing")
     bad = bad or _identity_fault(reader, part) or _text_fault(reader, part)
     return BookAudit(head.book, rows, previous.hex(), bad)
+
+
+def _head_fault(
+    head: BookHead, end: int, end_hash: bytes, recorded_at: dt.datetime | None
+) -> FirstBad | None:
+    if (end, end_hash) != (head.last_seq, head.head):
+        return FirstBad(
+            end, f"the book's head says {head.last_seq} rows; the journal ends otherwise at {end}"
+        )
+    if recorded_at not in (None, head.last_recorded_at):
+        return FirstBad(end, "the book's head says that its last row was recorded at another time")
+    return None
 
 
 def _row_fault(

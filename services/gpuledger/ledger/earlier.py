@@ -93,10 +93,11 @@ def _is_in_force(version: Version, seq: int) -> bool:
 
 
 def batch_starts(reader: Reader) -> dict[str, list[int]]:
-    """Return book -> the rows with which a batch began for certain."""
+    """Return book -> the rows with which a batch began for certain, and the one with which the next will begin."""
     rows = driver(reader).execute(
         "SELECT book, seq FROM (SELECT book, seq, recorded_at - lag(recorded_at) OVER (PARTITION BY book ORDER BY seq)"
-        " AS after FROM ledger.journal) AS j WHERE after <> interval '1 microsecond' ORDER BY book, seq"
+        " AS after FROM ledger.journal) AS j WHERE after <> interval '1 microsecond'"
+        " UNION SELECT book, max(seq) + 1 FROM ledger.journal GROUP BY book ORDER BY book, seq"
     )
     return {book: [seq for _, seq in of] for book, of in groupby(rows.fetchall(), key=lambda row: row[0])}
 

@@ -67,7 +67,7 @@ _PERIOD_COLUMNS = (
 )
 
 _STORED = {
-    "balance": "SELECT book, commodity, pot, account, period, code, amount FROM ledger.balances WHERE amount <> 0",
+    "balance": "SELECT book, commodity, pot, account, period, code, amount FROM ledger.balances",
     "run": f"SELECT book, {', '.join(projections.SEGMENT_COLUMNS)} FROM ledger.segments WHERE until_seq IS NULL",
     "wait": f"SELECT book, {', '.join(projections.WAIT_COLUMNS)} FROM ledger.waits WHERE until_seq IS NULL",
     "hold": f"SELECT book, {', '.join(projections.HOLD_COLUMNS)} FROM ledger.holds WHERE until_seq IS NULL",
@@ -375,7 +375,7 @@ def _balance_lines(reader: Reader) -> Iterator[str]:
     """Return the fold of every posting: what the balances must say (law 4)."""
     rows = driver(reader).execute(
         f"SELECT book, commodity, pot, account, period, code, sum(amount)::bigint FROM ({LEGS}) AS legs"
-        " GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(amount) <> 0"
+        " GROUP BY 1, 2, 3, 4, 5, 6"
     )
     return (line(row) for row in rows)
 

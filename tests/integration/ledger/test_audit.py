@@ -209,6 +209,15 @@ def test_a_head_that_was_changed_is_found(booked: Ledger) -> None:
     assert first_bad(booked, change, book="beta").seq == 2
 
 
+@pytest.mark.parametrize("by", ["- interval '1 day'", "+ interval '1 day'"])
+def test_a_head_that_was_recorded_at_another_time_than_its_row_is_found(booked: Ledger, by: str) -> None:
+    """The next row would be recorded before the last one, or far ahead of the clock."""
+    change = f"UPDATE ledger.books SET last_recorded_at = last_recorded_at {by} WHERE book = 'alpha'"
+    assert first_bad(booked, change) == FirstBad(
+        8, "the book's head says that its last row was recorded at another time"
+    )
+
+
 @pytest.mark.parametrize("table", ["journal", "postings", "identities"])
 def test_rows_of_a_book_that_never_was_are_found(booked: Ledger, table: str) -> None:
     columns = [name for (name,) in booked.rows(

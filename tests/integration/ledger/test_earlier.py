@@ -95,3 +95,17 @@ def test_an_old_version_that_was_changed_dropped_or_made_up_is_named_and_mended(
         assert all(line.startswith(f"{kind} as of row ") for line in found), found
         rebuild.rebuild(Writer(connection), Calendar())
         assert differences(Reader(connection)) == ()
+
+
+@pytest.mark.parametrize("table", ["segments", "waits"])
+@pytest.mark.parametrize("workload", ["w1", "w2"])
+def test_what_first_stood_with_the_newest_batch_but_says_later_is_named(
+    ledger: Ledger, table: str, workload: str
+) -> None:
+    """A read as of now would not find it."""
+    for name in ("w1", "w2"):
+        ledger.append(told(0, submitted(name)), told(60, started(name)), told(HOUR, ended(name)))
+        ledger.clock.at += SECOND
+    late = f"UPDATE ledger.{table} SET since_seq = since_seq + 1000 WHERE workload = '{workload}'"
+    with ledger.trial(late) as connection:
+        assert [said for said in differences(Reader(connection)) if " missing: " in said]

@@ -183,3 +183,14 @@ def test_the_writer_role_may_rebuild(ledger: Ledger) -> None:
         assert writer.exec_driver_sql("SELECT current_user").scalar() == "gpuledger_writer"
         rebuild.rebuild(writer, Calendar())
     assert ledger.digest() == digest
+
+
+def test_a_balance_of_nothing_that_nothing_was_booked_to_is_named(full: Ledger) -> None:
+    """It would be shown as an account's, and its period would be opened."""
+    made_up = (
+        "INSERT INTO ledger.balances (book, commodity, account, period, pot, code, amount)"
+        " VALUES ('alpha', 'gpu_ms_weighted', 'org/nobody', '2031-01', 'budget', 'grant', 0)"
+    )
+    with full.trial(made_up) as connection:
+        (told,) = rebuild.check(Reader(connection), Calendar()).differences
+    assert told.startswith("balance not in the journal: ")
