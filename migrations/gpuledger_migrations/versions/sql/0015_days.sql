@@ -16,6 +16,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON ledger.day_sums TO gpuledger_writer;
 
 -- Large books may need longer than a migration is given otherwise.
 SET LOCAL statement_timeout = 0;
+-- Batches that are under way end first: what they post is summed up too.
+LOCK TABLE ledger.books IN EXCLUSIVE MODE;
 INSERT INTO ledger.day_sums (book, account, day, used, charged, credited, unallocated)
     SELECT p.book, leg.account, p.effective_on, coalesce(-sum(leg.amount) FILTER (WHERE leg.is_used), 0)::bigint,
            coalesce(sum(leg.amount) FILTER (WHERE leg.stands = 'charge'), 0)::bigint,
