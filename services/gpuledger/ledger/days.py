@@ -72,6 +72,13 @@ POSTED = f"""
 """The same sums, of all that was posted; conditions may follow, and the grouping by the first three columns."""
 
 
+_ALIKE = f"""
+    SELECT book, effective_on, code, commodity, CASE WHEN reason = '{SETTLED}' THEN reason END AS reason,
+           debit_pot, debit_account, debit_period, credit_pot, credit_account, credit_period, sum(amount) AS amount
+    FROM ledger.postings WHERE commodity = '{WEIGHTED}' GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"""
+"""Postings between the same pots on the same day as one; no amount is below zero, so that sides keep their signs."""
+
+
 def sums(moved: Moved) -> dict[Dated, Sums]:
     """Return what was moved as sums of the days of accounts. Pure."""
     found: dict[Dated, list[int]] = {}
@@ -153,7 +160,7 @@ def rebuild(writer: Writer) -> None:
     """Make the sums of every day from the postings; there are none before."""
     driver(writer).execute(
         "INSERT INTO ledger.day_sums (book, account, day, used, charged, credited, unallocated)"
-        f" {POSTED} GROUP BY 1, 2, 3"
+        f" {POSTED.replace('ledger.postings', f'({_ALIKE})')} GROUP BY 1, 2, 3"
     )
 
 

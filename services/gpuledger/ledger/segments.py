@@ -194,8 +194,8 @@ class Unfolding:
             segments: Sequence[Segment] = [segment for run in runs for segment in run.segments]
         else:
             segments = runs[0].segments if runs else ()
-        again = _again(self._submitted)
-        over = winner(self._over)
+        again = _again(self._submitted) if len(self._submitted) > 1 else ()
+        over = winner(self._over) if self._over else None
         if over is not None and any(at_s >= over.at_s for at_s, _ in again):
             over = None  # somebody submitted it anew since
         return History(

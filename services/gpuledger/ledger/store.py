@@ -194,14 +194,20 @@ def make_partitions(writer: Writer, head: BookHead, first_at: dt.datetime, last_
         first_at: When the first row is recorded.
         last_at: When the last one is.
     """
-    last = _month(head.last_recorded_at) if head.last_seq else None
+    last = month_of(head.last_recorded_at) if head.last_seq else None
     for at in (first_at, last_at):
-        if _month(at) != last:
-            driver(writer).execute("SELECT ledger.make_partitions(%s)", (at,))
-            last = _month(at)
+        if month_of(at) != last:
+            make_partitions_of(writer, at)
+            last = month_of(at)
 
 
-def _month(at: dt.datetime) -> tuple[int, int]:
+def make_partitions_of(writer: Writer, at: dt.datetime) -> None:
+    """Have the partitions made of the month of an instant and of the one after it; whoever else does waits."""
+    driver(writer).execute("SELECT ledger.make_partitions(%s)", (at,))
+
+
+def month_of(at: dt.datetime) -> tuple[int, int]:
+    """Return the month by which rows that are recorded at an instant are parted."""
     utc = at.astimezone(dt.UTC)
     return utc.year, utc.month
 

@@ -214,7 +214,12 @@ def test_evidence_and_inventory_are_concluded_from_in_the_same_transaction(engin
     ]
 
 
-def test_books_that_meet_the_same_new_person_do_not_wait_for_each_other(engine: sa.Engine) -> None:
+MAY = dt.datetime(2031, 5, 1, tzinfo=dt.UTC)
+"""Of a month that has no partitions yet."""
+
+
+@pytest.mark.parametrize("at", [NOON, MAY], ids=["the same new person", "a new month"])
+def test_books_that_meet_what_is_new_do_not_wait_for_each_other(engine: sa.Engine, at: dt.datetime) -> None:
     inside, may_end = threading.Event(), threading.Event()
 
     def hold(writer: Writer, *, last: bool) -> None:
@@ -223,12 +228,12 @@ def test_books_that_meet_the_same_new_person_do_not_wait_for_each_other(engine: 
             may_end.wait(30)
 
     slow = threading.Thread(
-        target=Intake(engine, FixedClock(NOON), Calendar()).take, args=([told(0, submitted())], hold)
+        target=Intake(engine, FixedClock(at), Calendar()).take, args=([told(0, submitted())], hold)
     )
     slow.start()
     assert inside.wait(30)
     with ThreadPoolExecutor(1) as pool:
-        other = Intake(engine, FixedClock(NOON), Calendar())
+        other = Intake(engine, FixedClock(at), Calendar())
         done = pool.submit(other.take, [told(0, submitted("beta"))])
         try:
             assert done.result(20).accepted
