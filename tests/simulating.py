@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from gpuledger.kernel.knobs import PolicyConfig
+from gpuledger.policy.state import WorkClass
 from gpuledger.simulator.facts import (
     Cancelled,
     Fact,
@@ -16,7 +17,6 @@ from gpuledger.simulator.facts import (
     Submitted,
     Told,
     UserAsked,
-    WorkClass,
 )
 from gpuledger.simulator.faults import Outage
 from gpuledger.simulator.jobs import Demand, Job

@@ -53,12 +53,19 @@ STORED = "SELECT book, account, day, used, charged, credited, unallocated FROM l
 
 _STANDS = (CHARGE, "spent"), (CREDIT, "credited"), (UNALLOCATED, "unallocated")
 
-POSTED = f"""
+
+def _posted(of: str) -> str:
+    """Return the query of the same sums; conditions may follow, and the grouping by the first three columns.
+
+    Args:
+        of: What gives the postings.
+    """
+    return f"""
     SELECT p.book, leg.account, p.effective_on AS day, coalesce(-sum(leg.amount) FILTER (WHERE leg.is_used), 0)::bigint,
            coalesce(sum(leg.amount) FILTER (WHERE leg.stands = '{CHARGE}'), 0)::bigint,
            coalesce(sum(leg.amount) FILTER (WHERE leg.stands = '{CREDIT}'), 0)::bigint,
            coalesce(sum(leg.amount) FILTER (WHERE leg.stands = '{UNALLOCATED}'), 0)::bigint
-    FROM ledger.postings AS p CROSS JOIN LATERAL (
+    FROM {of} AS p CROSS JOIN LATERAL (
         SELECT account, period, amount,
                pot = 'budget' AND p.code NOT IN ('{EXPIRY}', '{ROLLOVER}')
                AND (amount < 0 AND (p.code <> '{GRANT}' OR p.reason IS DISTINCT FROM '{SETTLED}')
@@ -69,7 +76,10 @@ POSTED = f"""
             AS side (pot, account, period, amount)) AS leg
     WHERE p.commodity = '{WEIGHTED}' AND (leg.is_used OR leg.stands IS NOT NULL)
 """
-"""The same sums, of all that was posted; conditions may follow, and the grouping by the first three columns."""
+
+
+POSTED = _posted("ledger.postings")
+"""The sums of all that was posted."""
 
 
 _ALIKE = f"""
@@ -160,7 +170,7 @@ def rebuild(writer: Writer) -> None:
     """Make the sums of every day from the postings; there are none before."""
     driver(writer).execute(
         "INSERT INTO ledger.day_sums (book, account, day, used, charged, credited, unallocated)"
-        f" {POSTED.replace('ledger.postings', f'({_ALIKE})')} GROUP BY 1, 2, 3"
+        f" {_posted(f'({_ALIKE})')} GROUP BY 1, 2, 3"
     )
 
 

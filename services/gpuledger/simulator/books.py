@@ -26,6 +26,7 @@ from gpuledger.policy.state import (
     PolicyConfig,
     Reservation,
     RunningRun,
+    WorkClass,
 )
 from gpuledger.simulator.books_sums import Credits, Holds, Past, past_of
 from gpuledger.simulator.facts import (
@@ -40,7 +41,6 @@ from gpuledger.simulator.facts import (
     Submitted,
     Told,
     UserAsked,
-    WorkClass,
 )
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import AccountSpec, HostSpec

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import Corrupt
-from gpuledger.simulator.facts import HostChanged, HostCondition, Placement, WorkClass
+from gpuledger.policy.placement import Placement
+from gpuledger.policy.state import WorkClass
+from gpuledger.simulator.facts import HostChanged, HostCondition
 from gpuledger.simulator.levels import Level
 from gpuledger.simulator.scenario import HostSpec
 

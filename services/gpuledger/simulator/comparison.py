@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from gpuledger.simulator.document import Simulation, Wait
-from gpuledger.simulator.portions import portions
+from gpuledger.simulator.portions import parts_of
 from gpuledger.simulator.scenario import AccountSpec
 
 _NOTHING = Wait(p50=None, p90=None, p99=None, count=0, unended=0, from_before=0, longest=None)
@@ -90,7 +90,7 @@ def compare(
         accounts_a: The first budget.
         accounts_b: The second.
     """
-    parts_a, parts_b = portions(accounts_a), portions(accounts_b)
+    parts_a, parts_b = parts_of(accounts_a), parts_of(accounts_b)
     rows = [
         AccountPair(
             account=path,

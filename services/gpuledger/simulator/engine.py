@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gpuledger.kernel.errors import Refused
+from gpuledger.policy.placement import Placement
 from gpuledger.simulator.calendar import Calendar, Kind
 from gpuledger.simulator.course import Course, course
 from gpuledger.simulator.facts import (
@@ -25,7 +26,6 @@ from gpuledger.simulator.facts import (
     HostChanged,
     HostCondition,
     Left,
-    Placement,
     Reserved,
     Started,
     Submitted,

@@ -3,17 +3,12 @@
 Values only. Facts come in order of time; those of one instant in the order in which they happened.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
 
+from gpuledger.policy.placement import Placement
+from gpuledger.policy.state import WorkClass
 from gpuledger.simulator.jobs import Job
-
-Placement = Mapping[str, int]
-"""Milli-GPU by host."""
-
-WorkClass = Literal["allocated", "unallocated"]
 
 
 class Departure(StrEnum):

@@ -5,9 +5,9 @@ GPUs are milli-GPU, instants whole seconds since 1970-01-01T00:00:00Z, lengths s
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
-Kind = Literal["train", "debug", "interactive", "inference"]
+from gpuledger.events.mapping import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

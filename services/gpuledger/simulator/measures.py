@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 from gpuledger.kernel.accounts import owner_of
 from gpuledger.kernel.errors import Corrupt
+from gpuledger.policy.placement import Placement
+from gpuledger.policy.state import WorkClass
 from gpuledger.simulator.capacity import Capacity, Partition
 from gpuledger.simulator.drains import Drains
 from gpuledger.simulator.facts import (
@@ -20,18 +22,16 @@ from gpuledger.simulator.facts import (
     Fact,
     HostChanged,
     Left,
-    Placement,
     Reserved,
     Started,
     Submitted,
     Told,
     UserAsked,
-    WorkClass,
 )
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.levels import Level
 from gpuledger.simulator.owing import HOUR_S, Hours, Owing
-from gpuledger.simulator.portions import portions
+from gpuledger.simulator.portions import parts_of
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.waits import Waits, size_of
 
@@ -164,7 +164,7 @@ class _Meter:
         self._scenario = scenario
         self._from_s = scenario.measured_from_s
         self._capacity = Capacity(scenario.hosts, self._from_s)
-        self._owing = Owing(portions(scenario.accounts), self._from_s)
+        self._owing = Owing(parts_of(scenario.accounts), self._from_s)
         self._waits = Waits()
         self._drains = Drains(self._from_s)
         self._asks: dict[str, _Ask] = {}

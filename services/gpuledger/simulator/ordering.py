@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from gpuledger.kernel.errors import Corrupt
-from gpuledger.simulator.facts import HostCondition, Placement
+from gpuledger.policy.placement import Placement
+from gpuledger.simulator.facts import HostCondition
 from gpuledger.simulator.worlds.protocol import Cluster, Orders, Start
 
 

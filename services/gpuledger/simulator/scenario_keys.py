@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
+from gpuledger.events.mapping import Kind
 from gpuledger.ingest.yaml_file import ClusterName, Settings, Strict, Word
-from gpuledger.simulator.jobs import Kind
 
 _LONGEST_S = 400 * 86_400
 

@@ -6,9 +6,10 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuledger.kernel.portions import portions
 from gpuledger.policy.state import AccountState
 from gpuledger.policy.tree import Capacity, build_tree
-from gpuledger_pipelines.defs.owed.entitlement import ShareInForce, as_columns, portions, versions
+from gpuledger_pipelines.defs.owed.entitlement import ShareInForce, as_columns, versions
 
 PATHS = ["c/a", "c/a/p", "c/a/q", "c/b", "c/b/r/s", "c/d"]
 paths = st.sets(st.sampled_from(PATHS), min_size=1).map(sorted)

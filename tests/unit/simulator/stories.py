@@ -2,16 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from gpuledger.simulator.facts import (
-    Departure,
-    Fact,
-    HostChanged,
-    HostCondition,
-    Left,
-    Placement,
-    Started,
-    Submitted,
-)
+from gpuledger.policy.placement import Placement
+from gpuledger.simulator.facts import Departure, Fact, HostChanged, HostCondition, Left, Started, Submitted
 from gpuledger.simulator.jobs import Job, Kind
 from gpuledger.simulator.scenario import AccountSpec, HostSpec, Scenario
 

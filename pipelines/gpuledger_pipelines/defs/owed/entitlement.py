@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from gpuledger.kernel.accounts import UNMAPPED_ROOT, lineage, owner_of, parent, share_unless_set
+from gpuledger.kernel.accounts import UNMAPPED_ROOT, lineage
+from gpuledger.kernel.portions import portions
 
 
 class ShareInForce(NamedTuple):
@@ -53,31 +54,6 @@ def versions(paths: Sequence[str], shares: Sequence[ShareInForce], from_s: int, 
         Version(start_s, end_s, portions(paths, _in_force(own, start_s)))
         for start_s, end_s in itertools.pairwise(edges)
     ]
-
-
-def portions(paths: Iterable[str], shares: Mapping[str, int]) -> dict[str, Fraction]:
-    """Return each leaf's exact part of the cluster.
-
-    The parts sum to 1, less the parts of sibling sets whose shares are all 0: those are entitled to nothing.
-    What the virtual child ``~own`` is entitled to stands under its parent, where the work is booked.
-    """
-    children: dict[str | None, set[str]] = {}
-    for path in paths:
-        for node in lineage(path):
-            children.setdefault(parent(node), set()).add(node)
-    found: dict[str, Fraction] = {}
-
-    def descend(node: str | None, part: Fraction) -> None:
-        below = sorted(children.get(node, ()))
-        if not below and node is not None:
-            found[owner_of(node)] = part
-        whole = sum(shares.get(child, share_unless_set(child)) for child in below)
-        for child in below:
-            share = shares.get(child, share_unless_set(child))
-            descend(child, part * Fraction(share, whole) if whole else Fraction(0))
-
-    descend(None, Fraction(1))
-    return found
 
 
 def as_columns(found: Sequence[Version]) -> dict[str, list[int] | list[str]]:

@@ -10,8 +10,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gpuledger.events.mapping import Kind
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.simulator.jobs import Job, Kind
+from gpuledger.simulator.jobs import Job
 
 PER_MILLE = 1000
 

@@ -14,12 +14,13 @@ import msgspec
 
 from gpuledger.events.envelope import Event
 from gpuledger.events.host import Registered
+from gpuledger.events.mapping import Kind
 from gpuledger.events.workload import Ended, Preempted, Requeued, Started, Submitted
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.policy.placement import model_of
-from gpuledger.simulator.jobs import Job, Kind
+from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import HostSpec
 from gpuledger.sources.protocol import Fault, ImportOptions
 from gpuledger.sources.registry import source

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
-from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, Left, Placement, Submitted
+from gpuledger.policy.placement import Placement
+from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, Left, Submitted
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.worlds.floor import Floor, Shape

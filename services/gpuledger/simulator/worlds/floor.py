@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from gpuledger.policy.placement import HostState, Room
-from gpuledger.simulator.facts import Fact, HostChanged, HostCondition, Left, Placement, Started
+from gpuledger.policy.placement import HostState, Placement, Room
+from gpuledger.simulator.facts import Fact, HostChanged, HostCondition, Left, Started
 from gpuledger.simulator.scenario import HostSpec
 from gpuledger.simulator.worlds.protocol import Cluster
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gpuledger.simulator.facts import Placement
+from gpuledger.policy.placement import Placement
 from gpuledger.simulator.worlds.floor import Floor
 
 

@@ -13,7 +13,8 @@ from bisect import bisect_left, insort
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
-from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, Left, Placement, Started, Submitted
+from gpuledger.policy.placement import Placement
+from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, Left, Started, Submitted
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.worlds.floor import Floor, Shape

@@ -19,6 +19,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple
 
 from gpuledger.kernel.accounts import parent
+from gpuledger.policy.placement import Placement
 from gpuledger.simulator.chance import happens, length_s, stream
 from gpuledger.simulator.facts import (
     Cancelled,
@@ -27,7 +28,6 @@ from gpuledger.simulator.facts import (
     HostChanged,
     HostCondition,
     Left,
-    Placement,
     Started,
     Submitted,
 )

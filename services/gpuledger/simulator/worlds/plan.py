@@ -3,8 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from gpuledger.policy.placement import Room
-from gpuledger.simulator.facts import Placement
+from gpuledger.policy.placement import Placement, Room
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.worlds.floor import Floor
 from gpuledger.simulator.worlds.releases import Opening, Releases, opening

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpuledger.simulator.facts import Fact, HostCondition, Placement, WorkClass
+from gpuledger.policy.placement import Placement
+from gpuledger.policy.state import WorkClass
+from gpuledger.simulator.facts import Fact, HostCondition
 from gpuledger.simulator.jobs import Job
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gpuledger.simulator.facts import Placement
+from gpuledger.policy.placement import Placement
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.worlds.floor import Floor
 

@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuledger.simulator.facts import Placement
+from gpuledger.policy.placement import Placement
 from gpuledger.simulator.scenario import HostSpec
 from gpuledger.simulator.worlds.floor import Floor
 from gpuledger.simulator.worlds.keeping import Keeping, claim

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.simulating import T0, job
 
-from gpuledger.simulator.facts import Placement
+from gpuledger.policy.placement import Placement
 from gpuledger.simulator.scenario import HostSpec
 from gpuledger.simulator.worlds.floor import Floor
 from gpuledger.simulator.worlds.plan import Plan
