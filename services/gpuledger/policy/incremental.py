@@ -12,11 +12,11 @@ from gpuledger.kernel.accounts import own_path
 from gpuledger.kernel.collecting import without_collecting, without_cycles
 from gpuledger.policy.blocks import Blocks, Spot, cut
 from gpuledger.policy.cycle import Cycle, decide_outside, parted, run_cycle, tree_of
-from gpuledger.policy.decisions import STARTED, Action, Decision, Shared, Walk
+from gpuledger.policy.decisions import STARTED, Action
 from gpuledger.policy.fair_share import class_of, entry_of, lines
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.ranking import Ranking
-from gpuledger.policy.sparse import SparseWalk, turn_at
+from gpuledger.policy.sparse import walk_sparsely
 from gpuledger.policy.state import (
     ClusterState,
     PendingWorkload,
@@ -226,18 +226,7 @@ def _sparse_cycle(standing: _Standing, workload: PendingWorkload, at_s: int, con
     yard = standing.yard.at(at_s)
     preemption = Preemption(standing.ranking, state, yard, config)
     named = standing.spots((*(kept.workload for kept in state.reservations), workload.workload), config)
-    before = {"allocated": 0, "unallocated": len(standing.queues["allocated"])}
-    turns = [
-        turn_at(standing.queues[klass], spot, before[klass])
-        for klass, spots in named.items()
-        for spot in spots
-    ]
-    walk = Walk(turns, state, yard, preemption, config)
-    decisions: list[Decision | Shared] = []
-    for klass, queue in standing.queues.items():
-        own = preemption.least_of_own() if klass == "allocated" else {}
-        decisions += SparseWalk(walk, queue, before[klass], named[klass], own).decide()
-    decisions += walk.leaving()
+    walk, decisions = walk_sparsely(standing.queues, named, state, yard, preemption, config)
     decisions += decide_outside((w for w in standing.outside if w is workload), state, yard)
     return Cycle(
         cluster=state.cluster,

@@ -8,10 +8,10 @@ from gpuledger.kernel.collecting import without_cycles
 from gpuledger.policy.blocks import Blocks, Spot, in_blocks
 from gpuledger.policy.contenders import allocated, unallocated
 from gpuledger.policy.cycle import Cycle, parted, tree_of
-from gpuledger.policy.decisions import Action, Decision, Shared, Walk
+from gpuledger.policy.decisions import Action
 from gpuledger.policy.fair_share import class_of, entries, entry_of
 from gpuledger.policy.preemption import Preemption
-from gpuledger.policy.sparse import SparseWalk, turn_at
+from gpuledger.policy.sparse import walk_sparsely
 from gpuledger.policy.state import ClusterState, PolicyConfig, WorkClass
 from gpuledger.policy.yard import Yard
 
@@ -39,23 +39,15 @@ def _ordered(state: ClusterState, config: PolicyConfig) -> Cycle:
         "allocated": in_blocks(allocated(tree, config), waiting["allocated"]),
         "unallocated": in_blocks(unallocated(tree), waiting["unallocated"]),
     }
-    before = {"allocated": 0, "unallocated": len(queues["allocated"])}
     holding = {kept.workload for kept in state.reservations}
     spots = {klass: list[Spot]() for klass in queues}
-    turns = []
     for workload in queue if holding else ():
         if workload.workload in holding:
             klass = class_of(tree, workload)
             spot = queues[klass].find(tree.leaf_path(workload.account), entry_of(workload, klass, config))
             assert spot is not None  # noqa: S101 - it is in the queue
             spots[klass].append(spot)
-            turns.append(turn_at(queues[klass], spot, before[klass]))
-    walk = Walk(turns, state, yard, preemption, config)
-    decided: list[Decision | Shared] = []
-    for klass, blocks in queues.items():
-        own = preemption.least_of_own() if klass == "allocated" else {}
-        decided += SparseWalk(walk, blocks, before[klass], spots[klass], own).decide()
-    decided += walk.leaving()
+    walk, decided = walk_sparsely(queues, spots, state, yard, preemption, config)
     return Cycle(
         cluster=state.cluster,
         at_s=state.at_s,

@@ -17,12 +17,15 @@ are told to leave), it looks anew at the first of every kind from there on.
 
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpuledger.policy.blocks import Blocks, Spot
 from gpuledger.policy.decisions import Decision, Shared, Walk
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.lines import ASK, WORKLOAD, Ask, Entry, Line, Rank, firsts
+from gpuledger.policy.preemption import Preemption
+from gpuledger.policy.state import ClusterState, PolicyConfig, WorkClass
+from gpuledger.policy.yard import Yard
 
 _Kind = tuple[int, str | None, int]
 """Milli-GPU, model and priority: what those of one account who want its runs are told apart by."""
@@ -135,6 +138,35 @@ class SparseWalk:
             gpus_milli, gpu_model, priority = kinds[place]
             if self._walk.preemption.own_could_help(leaf, gpus_milli, gpu_model, -priority):
                 self._look_at(self._blocks.climb(leaf, place))
+
+
+def walk_sparsely(
+    queues: Mapping[WorkClass, Blocks],
+    named: Mapping[WorkClass, Sequence[Spot]],
+    state: ClusterState,
+    yard: Yard,
+    preemption: Preemption,
+    config: PolicyConfig,
+) -> tuple[Walk, list[Decision | Shared]]:
+    """Walk where something could change, funded work first; return the walk, and what it decided.
+
+    Args:
+        queues: Who takes a place in the queue, by class.
+        named: Who is looked at in any case; holders of reservations are among them.
+        state: The cluster.
+        yard: Its hosts.
+        preemption: The search for victims.
+        config: The knobs.
+    """
+    before = {"allocated": 0, "unallocated": len(queues["allocated"])}
+    turns = [turn_at(queues[klass], spot, before[klass]) for klass, spots in named.items() for spot in spots]
+    walk = Walk(turns, state, yard, preemption, config)
+    decided: list[Decision | Shared] = []
+    for klass, blocks in queues.items():
+        own = preemption.least_of_own() if klass == "allocated" else {}
+        decided += SparseWalk(walk, blocks, before[klass], named[klass], own).decide()
+    decided += walk.leaving()
+    return walk, decided
 
 
 def turn_at(blocks: Blocks, spot: Spot, before: int) -> Turn:
