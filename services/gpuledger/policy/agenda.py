@@ -10,10 +10,10 @@ from enum import StrEnum
 from typing import Any
 
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
+from gpuledger.policy.places import place_runs
 from gpuledger.policy.quotes import Certainty
 from gpuledger.policy.state import ClusterState, PolicyConfig, ReservationKind, RunningRun
 from gpuledger.policy.words import gpus, hosts_text, moment
-from gpuledger.policy.yard import place_runs
 
 
 class Kind(StrEnum):

@@ -22,6 +22,7 @@ from gpuledger.kernel.amounts import GPU_MILLI, GPU_MS_PER_GPU_HOUR
 from gpuledger.policy.cycle import Cycle, run_cycle
 from gpuledger.policy.incremental import Looks
 from gpuledger.policy.placement import HostState
+from gpuledger.policy.places import place_runs
 from gpuledger.policy.state import (
     ClusterState,
     PendingWorkload,
@@ -30,7 +31,6 @@ from gpuledger.policy.state import (
     RunningRun,
 )
 from gpuledger.policy.trials import TRIES_MAX, Exhausted, Outcome, Trial
-from gpuledger.policy.yard import place_runs
 
 USE_UNIT_GPU_MS = GPU_MS_PER_GPU_HOUR // 10
 """Use is told in tenths of a GPU-hour."""

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from gpuledger.events.workload import PreemptionAnnounced
 from gpuledger.kernel.clock import instant
 from gpuledger.policy.cycle import Action, Cycle
+from gpuledger.policy.places import place_runs
 from gpuledger.policy.state import ClusterState, PolicyConfig, Reservation, ReservationKind, RunId
 from gpuledger.policy.words import gpus, moment
-from gpuledger.policy.yard import place_runs
 
 
 class Notice(NamedTuple):

@@ -108,6 +108,20 @@ class Room:
                 return placement
         return None
 
+    def would_fit(self, free: Mapping[str, int], gpus_milli: int, gpu_model: str | None = None) -> bool:
+        """Say whether a gang would have room if some hosts had other GPUs free."""
+        kinds: defaultdict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+        for host, milli in free.items():
+            at = kinds[self._kind[host]]
+            at[milli] = at.get(milli, 0) + 1
+            at[self._free[host]] = at.get(self._free[host], 0) - 1
+        nothing: dict[int, int] = {}
+        return any(
+            shelf.would_fit(kinds.get((model, size), nothing), gpus_milli, size)
+            for (model, size), shelf in self._shelves.items()
+            if gpu_model in (None, model)
+        )
+
     def scatter(self, gpus_milli: int) -> Placement:
         """Return GPUs for what fits nowhere: what is free, host by host, and the rest on the first host again."""
         placement: dict[str, int] = {}
@@ -202,6 +216,16 @@ class _Shelf:
                 return None
             placement[best] = rest
         return placement
+
+    def would_fit(self, more: Mapping[int, int], gpus_milli: int, size_milli: int) -> bool:
+        """Say whether there would be hosts for a gang with so many more hosts that have so much free."""
+        wholes, rest = divmod(gpus_milli, size_milli)
+        empty = len(self._hosts.get(size_milli, ())) + more.get(size_milli, 0)
+        if empty < wholes or not rest:
+            return empty >= wholes
+        enough = sum(count for milli, count in more.items() if milli >= rest)
+        enough += sum(len(self._hosts[milli]) for milli in self._amounts if milli >= rest)
+        return enough > wholes
 
     def _with_free(self, milli: int) -> Iterator[str]:
         """Yield the hosts that have so much free, the fullest first."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from itertools import takewhile
 from typing import Final
 
 from gpuledger.kernel.accounts import lineage
@@ -68,6 +69,10 @@ class Victim:
     theirs: Standing | None = None
 
 
+_Candidate = tuple[RunningRun, Ground, Standing | None, Standing | None]
+"""A run that may leave for whichever gang of an account: why, and where the two sides stood, as of a ``Victim``."""
+
+
 class Preemption:
     """The search for victims through one cycle.
 
@@ -100,7 +105,7 @@ class Preemption:
         self._sort(state.running, ranking.unpaid_rank)
         self._least: dict[str, int | None] = {}
         """Lowest priority of the runs of an account that may leave for its own work."""
-        self._beyond: dict[tuple[str, frozenset[str]], tuple[Victim, ...]] = {}
+        self._beyond: dict[tuple[str, frozenset[str]], list[_Candidate]] = {}
         self._in_vain: set[tuple[str, int, str | None, int, bool, frozenset[str]]] = set()
         """What was looked for and not found, until somebody else finds something."""
         self._moves: set[tuple[str, str]] = set()
@@ -120,17 +125,40 @@ class Preemption:
         asked = (turn.account, gang.gpus_milli, gang.gpu_model, gang.priority, only_own, claims)
         if asked in self._in_vain:
             return None
-        candidates = self._candidates(turn, claims, only_own=only_own)
-        found = self._search(
-            turn,
-            (v for v in candidates if self._yard.helps(v.run, gang.gpus_milli, gang.gpu_model)),
-            lambda: self._yard.fit_soon(gang.gpus_milli, gang.gpu_model) is not None,
-        )
+        found = self._find(turn, claims, only_own=only_own)
         if found is None:
             self._in_vain.add(asked)
         else:
             self._in_vain.clear()
         return found
+
+    def _find(self, turn: Turn, claims: frozenset[str], *, only_own: bool) -> tuple[Victim, ...] | None:
+        """Search among those that stay so far, of accounts that took nothing from the asker's in this cycle.
+
+        Most searches are in vain: that all together would not suffice is seen at one look.
+        """
+        asked = turn.workload.gpus_milli, turn.workload.gpu_model
+        own = takewhile(lambda run: run.priority < turn.workload.priority, self._own.get(turn.account, ()))
+        candidates: list[_Candidate] = [(run, Ground.OWN, None, None) for run in own]
+        if not only_own:
+            free: list[_Candidate] = [(run, Ground.UNALLOCATED, None, None) for run in self._unallocated]
+            candidates = [*free, *self._others(turn, claims), *candidates]
+        if self._moves:
+            candidates = [
+                one for one in candidates if (self._leaf[one[0].account], turn.account) not in self._moves
+            ]
+        if not self._yard.fits_without((run for run, *_ in candidates), *asked):
+            return None
+        leaving, helps = self._yard.leaving, self._yard.helps
+        return self._search(
+            turn,
+            [
+                Victim(run, ground, turn, mine, theirs)
+                for run, ground, mine, theirs in candidates
+                if run.id not in leaving and helps(run, *asked)
+            ],
+            lambda: self._yard.fit_soon(*asked) is not None,
+        )
 
     def forget(self) -> None:
         """Look anew for what was not found: what somebody had reserved is given up, if only for now."""
@@ -141,11 +169,12 @@ class Preemption:
         there = [
             run
             for run in (*self._unallocated, *self._past_safety())
-            if not placement.keys().isdisjoint(self._yard.placements[run.id])
+            if run.id not in self._yard.leaving
+            and not placement.keys().isdisjoint(self._yard.placements[run.id])
         ]
         return self._search(
             turn,
-            (Victim(run, Ground.RESERVED, turn) for run in there),
+            [Victim(run, Ground.RESERVED, turn) for run in there],
             lambda: self._yard.holds_soon(placement),
         )
 
@@ -228,25 +257,18 @@ class Preemption:
             return frozenset()
         return frozenset(standing.account for standing in turn.chain if standing.tier is Tier.BELOW_FLOOR)
 
-    def _candidates(self, turn: Turn, claims: frozenset[str], *, only_own: bool) -> Iterator[Victim]:
-        asker = turn.account
-        if not only_own:
-            yield from (Victim(run, Ground.UNALLOCATED, turn) for run in self._unallocated)
-            if (asker, claims) not in self._beyond:
-                self._beyond[asker, claims] = tuple(self._exceeding(turn, claims))
-            for known in self._beyond[asker, claims]:
-                yield Victim(known.run, known.ground, turn, known.mine, known.theirs)
-        for run in self._own.get(asker, ()):
-            if run.priority >= turn.workload.priority:
-                return
-            yield Victim(run, Ground.OWN, turn)
+    def _others(self, turn: Turn, claims: frozenset[str]) -> list[_Candidate]:
+        """Return whom an account may take from others, for whichever of its gangs."""
+        asked = turn.account, claims
+        if asked not in self._beyond:
+            self._beyond[asked] = list(self._exceeding(*asked))
+        return self._beyond[asked]
 
-    def _exceeding(self, turn: Turn, claims: frozenset[str]) -> Iterator[Victim]:
+    def _exceeding(self, asker: str, claims: frozenset[str]) -> Iterator[_Candidate]:
         """Yield the runs of accounts that exceed the asker where their paths part, the highest ratio first.
 
         With a claim to what it is issued the asker takes whatever floors leave, which then are what others are issued.
         """
-        asker = turn.account
         sides: list[tuple[str, Node, Node]] = []
         for leaf in self._takeable:
             if leaf == asker:
@@ -262,8 +284,8 @@ class Preemption:
         sides.sort(key=lambda side: self._excess[side[2].path], reverse=True)
         for leaf, mine, theirs in sides:
             ground = Ground.RATIO if self._exceeds(theirs.path, mine.path) else Ground.ISSUE
-            for run in self._takeable[leaf]:
-                yield Victim(run, ground, turn, _standing(mine), _standing(theirs))
+            standings = _standing(mine), _standing(theirs)
+            yield from ((run, ground, *standings) for run in self._takeable[leaf])
 
     def _exceeds(self, theirs: str, mine: str) -> bool:
         """Say whether used / entitled of the one exceeds that of the other by more than delta."""
@@ -271,7 +293,7 @@ class Preemption:
         return no_share or ratio > other + self._hysteresis
 
     def _search(
-        self, turn: Turn, candidates: Iterable[Victim], suffices: Callable[[], bool]
+        self, turn: Turn, candidates: list[Victim], suffices: Callable[[], bool]
     ) -> tuple[Victim, ...] | None:
         taken = self._enough(turn, candidates, suffices)
         if taken is None:
@@ -288,28 +310,15 @@ class Preemption:
         return tuple(reversed(needed))
 
     def _enough(
-        self, turn: Turn, candidates: Iterable[Victim], suffices: Callable[[], bool]
+        self, turn: Turn, candidates: list[Victim], suffices: Callable[[], bool]
     ) -> list[Victim] | None:
         """Take candidates until it suffices; None when they do not, and nobody is taken."""
         if suffices():
             return []
-        possible: list[Victim] = []
-        taken, refused = self._take_until(self._possible(turn, candidates, possible), suffices)
-        if taken is None and refused and self._would_do(possible, suffices):
-            taken = self._take_in_other_orders(turn, possible, refused, suffices)
+        taken, refused = self._take_until(candidates, suffices)
+        if taken is None and refused:
+            taken = self._take_in_other_orders(turn, candidates, refused, suffices)
         return taken
-
-    def _possible(self, turn: Turn, candidates: Iterable[Victim], noted: list[Victim]) -> Iterator[Victim]:
-        """Yield and note those that stay so far, of accounts that took nothing from the asker's in this cycle.
-
-        A reservation that is due takes whoever is in its way: its date was told, and it goes by no ratio.
-        """
-        for victim in candidates:
-            giver = self._leaf[victim.run.account]
-            is_against = victim.ground is not Ground.RESERVED and (giver, turn.account) in self._moves
-            if victim.run.id not in self._yard.leaving and not is_against:
-                noted.append(victim)
-                yield victim
 
     def _take_until(
         self, candidates: Iterable[Victim], suffices: Callable[[], bool]
@@ -333,15 +342,6 @@ class Preemption:
         for victim in taken:
             self.spare(victim.run)
         return None, refused
-
-    def _would_do(self, possible: list[Victim], suffices: Callable[[], bool]) -> bool:
-        """Say whether it would suffice if all left, whatever the floors."""
-        for victim in possible:
-            self.take(victim.run)
-        would_do = suffices()
-        for victim in possible:
-            self.spare(victim.run)
-        return would_do
 
     def _take_in_other_orders(
         self, turn: Turn, possible: list[Victim], refused: list[Victim], suffices: Callable[[], bool]

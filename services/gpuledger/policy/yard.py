@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from gpuledger.policy.deadlines import Deadlines
 from gpuledger.policy.placement import HostState, Placement, Room
+from gpuledger.policy.places import place_runs
 from gpuledger.policy.state import ClusterState, Reservation, RunId, RunningRun
 
 _FEW_HOSTS = 8
@@ -177,6 +178,17 @@ class Yard:
         if placement is None:
             self._full_soon.add(asked)
         return placement
+
+    def fits_without(self, runs: Iterable[RunningRun], gpus_milli: int, gpu_model: str | None) -> bool:
+        """Say whether a gang may stay once the leaving runs are gone and these, too."""
+        soon: dict[str, int] = {}
+        for run in runs:
+            for host, milli in self._parts[run.id] if run.id not in self.leaving else ():
+                soon[host] = soon.get(host, self._soon[host]) + milli
+        for host, bound in self._bound_on.items():
+            if host in soon:
+                soon[host] = min(soon[host], self._beside(host, bound))
+        return self._lasting.would_fit(soon, gpus_milli, self._of(gpu_model))
 
     def holds_soon(self, placement: Placement) -> bool:
         """Say whether exactly these GPUs can be promised."""
@@ -368,29 +380,6 @@ class Yard:
 
     def _on_one_host(self, state: ClusterState) -> dict[RunId, Placement]:
         return {run.id: {state.cluster: run.gpus_milli} for run in state.running}
-
-
-def place_runs(runs: Iterable[RunningRun], hosts: Iterable[HostState]) -> dict[RunId, Placement]:
-    """Return where every run is; where nobody said, where it would fit, in the order of their ids.
-
-    What fits nowhere is spread over what is free, and the rest claims GPUs of the first host twice.
-    """
-    hosts = sorted(hosts, key=lambda host: host.host)
-    found: dict[RunId, Placement] = {}
-    unknown = []
-    for run in runs:
-        if run.placement:
-            found[run.id] = run.placement
-        else:
-            unknown.append(run)
-    if not unknown:
-        return found
-    room = Room(hosts, found.values())
-    for run in sorted(unknown, key=lambda r: r.id):
-        placement = room.fit(run.gpus_milli) or room.scatter(run.gpus_milli)
-        room.take(placement)
-        found[run.id] = placement
-    return found
 
 
 def _one_host(state: ClusterState) -> tuple[HostState, ...]:

@@ -106,3 +106,16 @@ def named(drawn: list[Host]) -> dict[str, Host]:
 def kind(drawn: list[Host], placement: object) -> tuple[str, int]:
     assert isinstance(placement, dict)
     return named(drawn)[next(iter(placement))][:2]
+
+
+@settings(deadline=None)
+@given(hosts, st.lists(st.integers(-2000, 4000), max_size=6), asks, models)
+def test_whether_a_gang_would_fit_is_what_a_room_with_other_gpus_free_says(
+    drawn: list[Host], others: list[int], ask: int, model: str | None
+) -> None:
+    found = room(drawn)
+    sizes = {f"h{n}": gpus * 1000 for n, (_, gpus, _) in enumerate(drawn)}
+    changed = {host: min(milli, size) for (host, size), milli in zip(sizes.items(), others, strict=False)}
+    as_it_is = {f"h{n}": gpus * 1000 - taken for n, (_, gpus, taken) in enumerate(drawn)}
+    fits = found.with_free({**as_it_is, **changed}).fit(ask, model) is not None
+    assert found.would_fit(changed, ask, model) is fits

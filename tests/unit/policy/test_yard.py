@@ -5,7 +5,7 @@ from tests.unit.policy.forests import AT_S, account, cluster, hosts, run
 
 from gpuledger.policy.placement import HostState, Placement
 from gpuledger.policy.state import ClusterState, Reservation, ReservationKind, RunningRun
-from gpuledger.policy.yard import SizeClass, Yard, place_runs
+from gpuledger.policy.yard import SizeClass, Yard
 
 LATER_S = AT_S + 3600
 
@@ -144,6 +144,21 @@ def test_the_calendar_lets_runs_go_one_by_one_and_stays_away_from_other_reservat
     assert found.first_fit(4000, None, [first, second]) == ({"h1": 4000}, second)
 
 
+def test_whether_a_gang_may_stay_without_some_runs_is_seen_at_one_look() -> None:
+    first, second = run("a", gpus=8, hosts={"h0": 8}), run("a", gpus=6, name="s", hosts={"h1": 6})
+    found = yard(first, second)
+    assert found.fits_without([], 2000, None)
+    assert not found.fits_without([second], 16_000, None)
+    assert not found.fits_without([first], 11_000, None)
+    assert found.fits_without([first], 10_000, None)
+    assert found.fits_without([first, second], 16_000, "h100")
+    assert not found.fits_without([first, second], 16_000, "b300")
+    found.leave(first)
+    assert found.fits_without([first, second], 16_000, None)
+    found.bind(bound({"h0": 4000}, at_s=AT_S))
+    assert not found.fits_without([second], 16_000, None)
+
+
 def test_a_gang_of_another_model_or_size_is_not_possible() -> None:
     found = yard()
     assert found.is_possible(16_000, "h100")
@@ -185,17 +200,6 @@ def test_a_run_beside_a_protected_one_helps_only_what_fits_beside_that() -> None
     assert (found.helps(free, 5000, None), found.helps(free, 4000, None)) == (False, True)
     found.withdraw({"h0": 1000})
     assert found.helps(free, 5000, None)
-
-
-def test_runs_whose_hosts_nobody_said_are_where_they_would_fit_in_the_order_of_their_ids() -> None:
-    runs = [
-        run("a", gpus=4, name="c"),
-        run("a", gpus=8, name="b"),
-        run("a", gpus=7, name="d"),
-        run("a", gpus=2, name="a", hosts={"h0": 2}),
-    ]
-    placed = {found.workload: where for found, where in place_runs(runs, hosts(8, 8, 8)).items()}
-    assert placed == {"a": {"h0": 2000}, "b": {"h1": 8000}, "c": {"h0": 4000}, "d": {"h2": 7000}}
 
 
 def test_without_hosts_the_cluster_is_one_host_of_any_model() -> None:
