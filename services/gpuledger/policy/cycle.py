@@ -12,9 +12,10 @@ from gpuledger.kernel.collecting import without_cycles
 from gpuledger.policy import explain
 from gpuledger.policy.contenders import NEVER
 from gpuledger.policy.credits import Credit, divide_by_credits
-from gpuledger.policy.decisions import Action, Decision, Shared, Walk
+from gpuledger.policy.decisions import Walk
 from gpuledger.policy.fair_share import lines, next_milli, order_leaves, turns_of
 from gpuledger.policy.issue import issue
+from gpuledger.policy.outcomes import Action, Decision, Shared
 from gpuledger.policy.placement import HostState
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.state import (

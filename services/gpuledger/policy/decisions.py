@@ -1,13 +1,12 @@
 """What happens to every waiting workload, and which runs have to leave: one walk through the turns."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
 from gpuledger.policy import explain
 from gpuledger.policy.contenders import Standing
 from gpuledger.policy.fair_share import Turn, Turns
-from gpuledger.policy.lines import ASK, NAME, WORKLOAD, Ask, Entry, Queue
+from gpuledger.policy.lines import ASK, WORKLOAD, Ask
+from gpuledger.policy.outcomes import Action, Decision, Shared
 from gpuledger.policy.outlook import Outlook, figures
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.preemption import Preemption
@@ -19,119 +18,11 @@ from gpuledger.policy.state import (
     Reservation,
     ReservationKind,
     RunningRun,
-    WorkClass,
 )
 from gpuledger.policy.yard import SizeClass, Yard
 
 STARTED = ""
 """The run of a start has no id yet."""
-
-
-class Action(StrEnum):
-    """What a decision orders."""
-
-    START = "start"
-    WAIT = "wait"
-    PREEMPT = "preempt"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What happens to one waiting workload or to one run, and why.
-
-    Args:
-        workload: The workload.
-        action: What to do.
-        reason: One plain sentence or two, with names and numbers.
-        numbers: The figures behind the reason, units in their names.
-        placement: Where it starts; empty when the hosts of the cluster are not known.
-        run: The run that has to leave.
-        klass: As what it starts.
-    """
-
-    workload: str
-    action: Action
-    reason: str
-    numbers: dict[str, int]
-    placement: Placement | None = None
-    run: str | None = None
-    klass: WorkClass | None = None
-
-    def told(self) -> tuple[str, dict[str, int]]:
-        """Return sentence and figures at once."""
-        return self.reason, self.numbers
-
-
-class Shared:
-    """The decision of a workload that waits for what others wait for, too, as most of a long queue do.
-
-    It says what a ``Decision`` says, and equals one that says the same. Sentence and figures are made when they are
-    read, of values that no longer change.
-
-    Args:
-        entry: The workload and what it asks for.
-        line: The queue of its class.
-        place: Where that has it.
-        before: How many are before the whole queue of its class.
-        outlook: What it waits for.
-    """
-
-    __slots__ = ("_before", "_entry", "line", "outlook", "place")
-
-    action = Action.WAIT
-    placement = None
-    run = None
-    klass = None
-
-    def __init__(self, entry: Entry, line: Queue, place: int, before: int, outlook: Outlook) -> None:
-        self._entry = entry
-        self.line = line
-        self.place = place
-        self._before = before
-        self.outlook = outlook
-
-    @property
-    def workload(self) -> str:
-        """The workload."""
-        return self._entry[NAME]
-
-    @property
-    def position(self) -> int:
-        """Its place in the order, from 1."""
-        return self._before + self.line.rank_of(self.place) + 1
-
-    @property
-    def reason(self) -> str:
-        """One plain sentence or two, with names and numbers."""
-        return self.told()[0]
-
-    @property
-    def numbers(self) -> dict[str, int]:
-        """The figures behind the reason, units in their names."""
-        return self.told()[1]
-
-    def told(self) -> tuple[str, dict[str, int]]:
-        """Return sentence and figures at once."""
-        turn = Turn(self._entry, self.line, self.place, self._before)
-        return self.outlook.told(self.outlook.own(turn))
-
-    def said(self) -> Decision:
-        """Return the same as a value."""
-        reason, numbers = self.told()
-        return Decision(workload=self.workload, action=self.action, reason=reason, numbers=numbers)
-
-    def __eq__(self, other: object) -> bool:
-        """Say whether both say the same."""
-        mine = self.said()
-        return mine == (other.said() if isinstance(other, Shared) else other)
-
-    def __hash__(self) -> int:
-        """Return the digest of what it is about."""
-        return hash((self.workload, self.action))
-
-    def __repr__(self) -> str:
-        """Show what is said."""
-        return repr(self.said())
 
 
 class Walk:
@@ -227,7 +118,7 @@ class Walk:
         held = self.book.release(gang.workload)
         if held is not None:
             self.preemption.forget()
-        safe_until_s = self._safe_until_s(turn)
+        safe_until_s = self._safe_until_s(turn.ask)
         placement = self.yard.fit_now(gang.gpus_milli, gang.gpu_model, safe_until_s)
         free_milli = self.yard.free_milli
         if placement is not None:
@@ -253,6 +144,17 @@ class Walk:
             self._pass_over(seen)
         self._note_changes()
         return decision
+
+    def finds_nothing(self, ask: Ask) -> bool:
+        """Say whether who asks for this waits behind a head, or for free GPUs, unless runs of its account leave."""
+        klass, gpus_milli, gpu_model, _ = ask
+        if klass == "unallocated":
+            return self.yard.fit_now(gpus_milli, gpu_model, self._at_s) is None
+        return (
+            self.yard.size_class(gpus_milli) in self._heads
+            and self.yard.fit_now(gpus_milli, gpu_model, self._safe_until_s(ask)) is None
+            and self.yard.fit_soon(gpus_milli, gpu_model) is None
+        )
 
     def _wait(
         self, turn: Turn, held: Reservation | None, safe_until_s: int, free_milli: int
@@ -313,7 +215,7 @@ class Walk:
         before = self._failed.get(ask)
         if before is None:
             return None
-        safe_until_s = self._safe_until_s(turn)
+        safe_until_s = self._safe_until_s(turn.ask)
         if ask not in self._in_vain:
             _, gpus_milli, gpu_model, _ = ask
             if self.yard.fit_now(gpus_milli, gpu_model, safe_until_s) or (
@@ -387,11 +289,12 @@ class Walk:
         )
         return run
 
-    def _safe_until_s(self, turn: Turn) -> int:
+    def _safe_until_s(self, ask: Ask) -> int:
         """Return until when other accounts' work could not take the GPUs of a start."""
-        if turn.klass == "unallocated":
+        klass, _, _, minimum_runtime_s = ask
+        if klass == "unallocated":
             return self._at_s
-        protected_s = self._config.protected_s(turn.workload.minimum_runtime_s)
+        protected_s = self._config.protected_s(minimum_runtime_s)
         return self._at_s + max(protected_s, self._config.quantum_s)
 
 

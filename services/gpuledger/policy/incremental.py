@@ -12,8 +12,9 @@ from gpuledger.kernel.accounts import own_path
 from gpuledger.kernel.collecting import without_collecting, without_cycles
 from gpuledger.policy.blocks import Blocks, Spot, cut
 from gpuledger.policy.cycle import Cycle, decide_outside, parted, run_cycle, tree_of
-from gpuledger.policy.decisions import STARTED, Action
+from gpuledger.policy.decisions import STARTED
 from gpuledger.policy.fair_share import class_of, entry_of, lines
+from gpuledger.policy.outcomes import Action
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.ranking import Ranking
 from gpuledger.policy.sparse import walk_sparsely

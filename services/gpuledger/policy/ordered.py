@@ -8,8 +8,8 @@ from gpuledger.kernel.collecting import without_cycles
 from gpuledger.policy.blocks import Blocks, Spot, in_blocks
 from gpuledger.policy.contenders import allocated, unallocated
 from gpuledger.policy.cycle import Cycle, parted, tree_of
-from gpuledger.policy.decisions import Action
 from gpuledger.policy.fair_share import class_of, entries, entry_of
+from gpuledger.policy.outcomes import Action
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.sparse import walk_sparsely
 from gpuledger.policy.state import ClusterState, PolicyConfig, WorkClass

@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from gpuledger.policy.decisions import Action
+from gpuledger.policy.outcomes import Action
 from gpuledger.policy.state import RunId, RunningRun
 
 STALE_AFTER_S = 600

@@ -13,8 +13,8 @@ import msgspec
 
 from gpuledger.kernel.collecting import without_cycles
 from gpuledger.kernel.errors import Refused
-from gpuledger.policy.decisions import Action
 from gpuledger.policy.explain import Ahead, Kept, Side
+from gpuledger.policy.outcomes import Action
 from gpuledger.policy.outlook import Outlook, Own
 
 WITH_SENTENCES: Final = 1

@@ -3,16 +3,18 @@
 Three things alone change what others get: somebody starts, somebody gets or gives up a reservation, somebody becomes
 the head of a size class. A turn can do none of them when
 
-- somebody who asks for the same (class of work, GPUs, model, minimum runtime) was found to wait behind a head, or for
-  free GPUs, and nothing has been given back since: starts, promises and bound reservations only take room away;
+- its size class has a head, or its work is unallocated, and there is no room for it now, nor soon for funded work; or
+  that was so for somebody who asks for the same (class of work, GPUs, model, minimum runtime), and nothing has been
+  given back since: starts, promises and bound reservations only take room away;
 - and it holds no reservation;
 - and no run of its own account of lower priority may leave for it where that helps, or somebody of its account asked
   for the same with the same priority before, in vain.
 
-So the walk looks, in the order of the queue, at the first of all who ask for the same, and, where runs of an account
-may leave for its own work, at the first of that account too; at who holds a reservation; and at whom it is asked about.
-After a start or a new head the next of the same kind follows. When room is given back (a reservation is given up, runs
-are told to leave), it looks anew at the first of every kind from there on.
+So the walk goes, in the order of the queue, to the first of all who ask for the same, and, where runs of an account
+may leave for its own work, to the first of that account too; to who holds a reservation; and to whom it is asked about.
+It looks at those of them who could change something. After a start or a new head the next of the same kind follows.
+When room is given back (a reservation is given up, runs are told to leave), it goes anew to the first of every kind
+from there on.
 """
 
 import heapq
@@ -20,9 +22,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpuledger.policy.blocks import Blocks, Spot
-from gpuledger.policy.decisions import Decision, Shared, Walk
+from gpuledger.policy.decisions import Walk
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.lines import ASK, WORKLOAD, Ask, Entry, Line, Rank, firsts
+from gpuledger.policy.outcomes import Decision, Shared
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.state import ClusterState, PolicyConfig, WorkClass
 from gpuledger.policy.yard import Yard
@@ -67,11 +70,19 @@ class SparseWalk:
             spot = heapq.heappop(self._ahead)
             entry = self._blocks.entry(spot)
             is_named = (spot.block, spot.place) in self._named
-            if entry[ASK] in self._failed and not is_named and not self._may_take_own(spot, entry):
+            if not is_named and self._is_in_vain(entry[ASK]) and not self._may_take_own(spot, entry):
                 continue
             decision = self._decide(spot, entry)
             if is_named or isinstance(decision, Decision):
                 yield decision
+
+    def _is_in_vain(self, ask: Ask) -> bool:
+        if ask in self._failed:
+            return True
+        if not self._walk.finds_nothing(ask):
+            return False
+        self._failed.add(ask)
+        return True
 
     def _decide(self, spot: Spot, entry: Entry) -> Decision | Shared:
         book, yard = self._walk.book, self._walk.yard

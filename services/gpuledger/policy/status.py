@@ -14,7 +14,7 @@ from gpuledger.database.engine import Writer
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger import policy_status
-from gpuledger.policy.decisions import Action
+from gpuledger.policy.outcomes import Action
 from gpuledger.policy.recording import Decided
 
 SIZES = ((1, "1"), (8, "2-8"), (64, "9-64"))

@@ -19,9 +19,9 @@ from gpuledger.ledger.as_of import Vector, seq_of, vector_of
 from gpuledger.ledger.knobs import read_config
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle, counterfactuals
-from gpuledger.policy.decisions import Action
 from gpuledger.policy.forecast import forecast
 from gpuledger.policy.forgetting import Burst, Stretch, bursts, forgotten_by_s
+from gpuledger.policy.outcomes import Action
 from gpuledger.policy.quotes import Certainty
 from gpuledger.policy.reading import read_cadence, read_state
 from gpuledger.policy.recorded import decision_of

@@ -10,9 +10,9 @@ from typing import Any
 from gpuledger.kernel.collecting import without_cycles
 from gpuledger.ledger import cycle_decisions
 from gpuledger.policy import pieces
-from gpuledger.policy.decisions import Action, Decision, Shared
 from gpuledger.policy.explain import Ahead, Kept, ratios_millionths
 from gpuledger.policy.lines import Line
+from gpuledger.policy.outcomes import Action, Decision, Shared
 from gpuledger.policy.outlook import Outlook
 from gpuledger.policy.pieces import FORM, Placed, View
 from gpuledger.policy.published import decision_json

@@ -17,8 +17,9 @@ from gpuledger.policy.cycle import (
     run_cycle,
     tree_of,
 )
-from gpuledger.policy.decisions import Decision, Shared, Walk
+from gpuledger.policy.decisions import Walk
 from gpuledger.policy.fair_share import Turn, lines, turns_of
+from gpuledger.policy.outcomes import Decision, Shared
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.yard import Yard
 

@@ -43,27 +43,29 @@ def busy(n: int, path: str = "b", **more: int) -> RunningRun:
     return run(path, gpus=8, name=f"busy{n}", hosts={f"h{n}": 8}, protected_until_s=AT_S + 3600, **more)
 
 
-def test_of_those_who_ask_for_the_same_the_second_is_looked_at_and_the_rest_passed_over() -> None:
+def test_of_those_who_ask_for_the_same_all_behind_the_head_are_passed_over() -> None:
     queue = [pending(f"w{n}", "a", gpus=8, submitted_at_s=n) for n in range(9)]
     looked_at, decided = walked(queue, [busy(0)], 8)
-    assert looked_at == ["w0", "w1"]
-    assert decided == ["w0"]
+    assert looked_at == decided == ["w0"]
 
 
 def test_while_they_start_everybody_is_looked_at() -> None:
     queue = [pending(f"w{n}", "a", gpus=2, submitted_at_s=n) for n in range(9)]
     looked_at, decided = walked(queue, [busy(0)], 8, 8)
-    assert decided == ["w0", "w1", "w2", "w3", "w4"]
-    assert looked_at == ["w0", "w1", "w2", "w3", "w4", "w5"]
+    assert looked_at == decided == ["w0", "w1", "w2", "w3", "w4"]
 
 
-def test_who_asks_for_less_is_looked_at_as_well() -> None:
+def test_who_asks_for_something_else_behind_a_head_is_looked_at_where_it_fits() -> None:
     queue = [
         *(pending(f"w{n}", "a", gpus=8, submitted_at_s=n) for n in range(4)),
         *(pending(f"v{n}", "a", gpus=8, submitted_at_s=9 + n, hours=2) for n in range(4)),
+        *(pending(f"u{n}", "a", gpus=1, submitted_at_s=19 + n) for n in range(4)),
     ]
-    looked_at, _ = walked(queue, [busy(0)], 8)
-    assert looked_at == ["w0", "w1", "v0"]
+    looked_at, decided = walked(queue, [busy(0)], 8)
+    assert looked_at == decided == ["w0"]
+    small = run("b", gpus=6, name="small", hosts={"h1": 6}, protected_until_s=AT_S + 3600)
+    looked_at, decided = walked(queue, [busy(0), small], 8, 8)
+    assert looked_at == decided == ["w0", "u0", "u1"]
 
 
 def test_where_runs_may_leave_for_their_own_accounts_work_the_first_of_each_priority_is_looked_at() -> None:
@@ -75,4 +77,4 @@ def test_where_runs_may_leave_for_their_own_accounts_work_the_first_of_each_prio
     looked_at, _ = walked(queue, [own, kept], 8, 8)
     assert looked_at == ["w0", "w1", "w3"]
     looked_at, _ = walked(queue, [kept, busy(0)], 8, 8)
-    assert looked_at == ["w0", "w1"]
+    assert looked_at == ["w0"]
