@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
+from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, seconds
 
 CLUSTERS = "cluster"
@@ -64,6 +65,23 @@ def range_tags(cluster: str, first: dt.date, last: dt.date) -> dict[str, str]:
 def utc_days(from_s: int, to_s: int) -> tuple[dt.date, dt.date]:
     """Return the first and last UTC day that the half-open interval touches."""
     return instant(from_s).date(), instant(to_s - 1).date()
+
+
+def days_touched(calendar: Calendar, span: Span) -> dict[str, list[dt.date] | list[int]]:
+    """Return the organisation's days that the span touches, each from its first instant to its last.
+
+    Raises:
+        dagster.Failure: When a day's edge is inside a bucket, which no zone in use today has.
+    """
+    first, last = calendar.day_of(span.from_s), calendar.day_of(span.to_s - 1)
+    days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
+    edges = [calendar.day_start_s(day) for day in [*days, last + dt.timedelta(days=1)]]
+    if odd := [edge_s for edge_s in edges if edge_s % BUCKET_S]:
+        raise dg.Failure(
+            f"days of {calendar.timezone} do not begin on a quarter of an hour: {odd[0]} s",
+            allow_retries=False,
+        )
+    return {"days": days, "starts": edges[:-1], "ends": edges[1:]}
 
 
 def span_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Span:

@@ -18,7 +18,7 @@ _AGAINST_CAPACITY = """
         SELECT date_bin('1 hour', bucket_at, timestamptz '1970-01-01 00:00:00+00') AS hour_at,
                sum(installed_gpu_ms - unhealthy_gpu_ms - unhealthy_occupied_gpu_ms - maintenance_gpu_ms)
                    AS healthy_gpu_ms
-        FROM warehouse.capacity_bucket
+        FROM warehouse.gpu_bucket
         WHERE cluster = :cluster AND bucket_at >= to_timestamp(:from_s) AND bucket_at < to_timestamp(:to_s)
         GROUP BY 1
     ) AS healthy USING (hour_at)

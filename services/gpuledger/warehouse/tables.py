@@ -1,6 +1,7 @@
 """The warehouse's tables, column by column. All amounts are physical gpu_ms unless said otherwise.
 
-Filled by the pipelines, read by the API; every row can be recomputed from the ledger.
+Filled by the pipelines, read by the API; every row can be recomputed from the ledger. A column's comment says what
+it is; its unit is the end of its name: ``gpu_ms`` (milli-GPU x seconds), ``_s`` (seconds), ``_count``, ``_at`` (UTC).
 """
 
 import sqlalchemy as sa
@@ -10,66 +11,85 @@ from gpuledger.database.metadata import METADATA, Instant
 Column, Text, BigInteger = sa.Column, sa.Text, sa.BigInteger
 
 
-def _amounts(*names: str, nullable: bool = False) -> list[sa.Column[int]]:
-    return [Column(name, BigInteger, nullable=nullable) for name in names]
+def _cluster() -> sa.Column[str]:
+    return Column("cluster", Text, primary_key=True, comment="the cluster, which is also the book")
 
 
-usage_bucket = sa.Table(
+def _account() -> sa.Column[str]:
+    return Column("account", Text, primary_key=True, comment="path of the account that it counts under")
+
+
+def _class() -> sa.Column[str]:
+    return Column("class", Text, primary_key=True, key="klass", comment="allocated or unallocated")
+
+
+def _bucket_at() -> "sa.Column[object]":
+    return Column("bucket_at", Instant, primary_key=True, comment="start of 15 minutes, UTC")
+
+
+def _hour_at() -> "sa.Column[object]":
+    return Column("hour_at", Instant, primary_key=True, comment="start of the hour, UTC")
+
+
+def _day() -> "sa.Column[object]":
+    return Column("day", sa.Date, primary_key=True, comment="day of the organisation's zone")
+
+
+def _amounts(meanings: dict[str, str], *, nullable: bool = False) -> list[sa.Column[int]]:
+    """Return a column of gpu_ms for each name; its comment says what it is, and the unit."""
+    return [
+        Column(f"{name}_gpu_ms", BigInteger, nullable=nullable, comment=f"gpu_ms: {meaning}")
+        for name, meaning in meanings.items()
+    ]
+
+
+def _usage(name: str, at: "sa.Column[object]", comment: str) -> sa.Table:
+    return sa.Table(
+        name,
+        METADATA,
+        _cluster(),
+        at,
+        _account(),
+        _class(),
+        Column("gpu_ms", BigInteger, nullable=False, comment="gpu_ms: what runs held"),
+        *_amounts(
+            {
+                "sampled": "what of it has a sample of utilisation",
+                "used": "sampled time x gpu_util",
+            }
+        ),
+        schema="warehouse",
+        comment=comment,
+    )
+
+
+usage_bucket = _usage(
     "usage_bucket",
-    METADATA,
-    Column("cluster", Text, primary_key=True),
-    Column("bucket_at", Instant, primary_key=True, comment="start of 15 minutes UTC"),
-    Column("account", Text, primary_key=True),
-    Column("class", Text, primary_key=True, key="klass", comment="allocated or unallocated"),
-    *_amounts("gpu_ms", "sampled_gpu_ms", "used_gpu_ms"),
-    schema="warehouse",
-    comment="occupied GPU-time by account and class; sampled and used by the gpu_util rung",
+    _bucket_at(),
+    "occupied GPU-time by account and class; sampled and used by the gpu_util rung",
 )
-
-usage_hour = sa.Table(
-    "usage_hour",
-    METADATA,
-    Column("cluster", Text, primary_key=True),
-    Column("hour_at", Instant, primary_key=True, comment="start of the hour, UTC"),
-    Column("account", Text, primary_key=True),
-    Column("class", Text, primary_key=True, key="klass"),
-    *_amounts("gpu_ms", "sampled_gpu_ms", "used_gpu_ms"),
-    schema="warehouse",
-    comment="sums of four buckets",
-)
+usage_hour = _usage("usage_hour", _hour_at(), "sums of four buckets")
 
 owed_hour = sa.Table(
     "owed_hour",
     METADATA,
-    Column("cluster", Text, primary_key=True),
-    Column("hour_at", Instant, primary_key=True),
-    Column("account", Text, primary_key=True),
-    *_amounts("entitlement_gpu_ms", nullable=True),
-    *_amounts("demand_gpu_ms"),
-    *_amounts("owed_gpu_ms", nullable=True),
-    *_amounts("delivered_gpu_ms"),
+    _cluster(),
+    _hour_at(),
+    _account(),
+    *_amounts(
+        {"entitlement": "E = share in force x healthy capacity; null without inventory"}, nullable=True
+    ),
+    *_amounts({"demand": "D, funded work that ran or was eligible to run"}),
+    *_amounts({"owed": "W = min(E, D); null without inventory"}, nullable=True),
+    *_amounts({"delivered": "L, allocated time before credits"}),
     schema="warehouse",
     comment="entitlement E, demand D, owed W = min(E, D), delivered L; E and W are null without inventory",
-)
-
-
-capacity_bucket = sa.Table(
-    "capacity_bucket",
-    METADATA,
-    Column("cluster", Text, primary_key=True),
-    Column("bucket_at", Instant, primary_key=True, comment="start of 15 minutes UTC"),
-    *_amounts("installed_gpu_ms"),
-    Column("unhealthy_gpu_ms", BigInteger, nullable=False, comment="unhealthy and empty"),
-    Column("unhealthy_occupied_gpu_ms", BigInteger, nullable=False, comment="unhealthy while a run held it"),
-    Column("maintenance_gpu_ms", BigInteger, nullable=False, comment="in maintenance or draining, and empty"),
-    schema="warehouse",
-    comment="what the inventory offered; no rows for a cluster without inventory",
 )
 
 watermark = sa.Table(
     "watermark",
     METADATA,
-    Column("cluster", Text, primary_key=True),
+    _cluster(),
     Column("ledger_seq", BigInteger, nullable=False, comment="newest journal row when usage was last read"),
     Column("as_of_at", Instant, nullable=False, comment="open runs were counted up to here"),
     schema="warehouse",
@@ -77,75 +97,126 @@ watermark = sa.Table(
 )
 
 
-def _layers(name: str, *key: sa.Column[object]) -> sa.Table:
-    return sa.Table(
-        name,
-        METADATA,
-        Column("cluster", Text, primary_key=True),
-        *key,
-        # The partition of installed GPU-time (law 9); null without inventory.
-        *_amounts("installed_gpu_ms", "unhealthy_gpu_ms", "maintenance_gpu_ms", nullable=True),
-        # Beside the partition: counted in allocated and unallocated there, and not available all the same.
-        *_amounts("unhealthy_occupied_gpu_ms", nullable=True),
-        *_amounts("allocated_gpu_ms", "unallocated_gpu_ms"),
+def _states() -> list[sa.Column[int]]:
+    """Return the partition of installed GPU-time (law 9); what needs an inventory is null without it."""
+    return [
+        *_amounts({"installed": "I, the GPUs of the inventory"}, nullable=True),
         *_amounts(
-            "overhead_gpu_ms",
-            "reserved_gpu_ms",
-            "free_gpu_ms",
-            "lost_gpu_ms",
-            "unknown_gpu_ms",
-            "residual_gpu_ms",
+            {
+                "unhealthy": "unhealthy and empty",
+                "maintenance": "in maintenance or draining, and empty",
+                # Beside the partition: counted in allocated and unallocated there, and not available all the same.
+                "unhealthy_occupied": "unhealthy while a run held it; in no sum of states",
+            },
             nullable=True,
         ),
-        # Sums over accounts, hour by hour: owed W, delivered L, and min(L, W).
-        *_amounts("owed_gpu_ms", nullable=True),
-        *_amounts("delivered_gpu_ms"),
-        *_amounts("hourly_met_gpu_ms", nullable=True),
-        *_amounts("sampled_gpu_ms", "used_gpu_ms"),
-        Column("reason", Text, comment="why columns are null"),
-        schema="warehouse",
+        *_amounts(
+            {"allocated": "A, held by charged runs", "unallocated": "N, held by runs that are free of charge"}
+        ),
+        *_amounts(
+            {
+                "overhead": "O, in prolog, epilog or completing",
+                "reserved": "kept empty by a reservation",
+                "free": "installed, and in no other state",
+                "lost": "seen, then silent, with no run on it",
+                "unknown": "without evidence of a state",
+                "residual": "installed less all states: 0",
+            },
+            nullable=True,
+        ),
+    ]
+
+
+def _reason() -> sa.Column[str]:
+    return Column("reason", Text, comment="why columns are null")
+
+
+def _gpus(name: str, at: "sa.Column[object]", comment: str) -> sa.Table:
+    return sa.Table(
+        name, METADATA, _cluster(), at, *_states(), _reason(), schema="warehouse", comment=comment
     )
 
 
-layer_metrics_hour = _layers("layer_metrics_hour", Column("hour_at", Instant, primary_key=True))
+gpu_bucket = _gpus(
+    "gpu_bucket", _bucket_at(), "what state every installed GPU was in; the states sum to installed"
+)
+gpu_hour = _gpus("gpu_hour", _hour_at(), "sums of four buckets; unknown where the inventory begins inside")
+
+
+def _layers(name: str, at: "sa.Column[object]", comment: str) -> sa.Table:
+    return sa.Table(
+        name,
+        METADATA,
+        _cluster(),
+        at,
+        *_states(),
+        *_amounts({"owed": "W, summed over accounts and hours"}, nullable=True),
+        *_amounts({"delivered": "L, summed over accounts and hours"}),
+        *_amounts({"hourly_met": "min(L, W) by account and hour, summed"}, nullable=True),
+        *_amounts(
+            {"sampled": "what runs held that has a sample of utilisation", "used": "sampled time x gpu_util"}
+        ),
+        _reason(),
+        schema="warehouse",
+        comment=comment,
+    )
+
+
+layer_metrics_hour = _layers("layer_metrics_hour", _hour_at(), "the sums that the four layers are ratios of")
 layer_metrics_day = _layers(
-    "layer_metrics_day", Column("day", sa.Date, primary_key=True, comment="in the organisation's zone")
+    "layer_metrics_day",
+    _day(),
+    "the same by day; owed, delivered and met are those of the hours that begin in it",
 )
 
 budget_vs_actual = sa.Table(
     "budget_vs_actual",
     METADATA,
-    Column("cluster", Text, primary_key=True),
-    Column("period", Text, primary_key=True),
-    Column("account", Text, primary_key=True),
+    _cluster(),
+    Column("period", Text, primary_key=True, comment="the organisation's period, such as 2017-10"),
+    _account(),
     # Weighted units (weight 1000 per mille unless a rate card says otherwise), so equal to physical for now.
     *_amounts(
-        "budget_gpu_ms",
-        "transferred_gpu_ms",
-        "charged_gpu_ms",
-        "held_gpu_ms",
-        "credited_gpu_ms",
-        "expired_gpu_ms",
-        "available_gpu_ms",
-        "unallocated_gpu_ms",
+        {
+            "budget": "granted and rolled over into the period, weighted",
+            "transferred": "received less given away, weighted",
+            "charged": "charges that the ledger has posted, weighted",
+            "held": "set aside by admissions, weighted",
+            "credited": "given back for hardware failures, weighted",
+            "expired": "gone at the end of lots, weighted",
+            "available": "budget + transferred + credited - expired - charged - held",
+            "unallocated": "time free of charge, weighted",
+        }
     ),
-    # Variance by cause; budget - delivered is their sum. Null without inventory.
-    *_amounts("entitlement_gpu_ms", "demand_gpu_ms", "owed_gpu_ms", "delivered_gpu_ms", nullable=True),
     *_amounts(
-        "variance_transfer_gpu_ms",
-        "variance_expiry_gpu_ms",
-        "variance_capacity_gpu_ms",
-        "variance_demand_gpu_ms",
-        "variance_scheduler_gpu_ms",
-        "variance_credit_gpu_ms",
+        {
+            "entitlement": "sum of E over the period's hours; null without inventory",
+            "demand": "sum of D",
+            "owed": "sum of W; null without inventory",
+            "delivered": "L, allocated time of the period's buckets net of credits",
+        },
+        nullable=True,
+    ),
+    # Budget less delivered is their sum. Null without inventory.
+    *_amounts(
+        {
+            "variance_transfer": "transfers out less in",
+            "variance_expiry": "what expired",
+            "variance_capacity": "budget after both, less E",
+            "variance_demand": "E less W",
+            "variance_scheduler": "W less L before credits",
+            "variance_credit": "L before credits less L",
+        },
         nullable=True,
     ),
     schema="warehouse",
+    comment="budget, what the account was owed and got, and why they differ; the causes sum to budget - delivered",
 )
 
 __all__ = [
     "budget_vs_actual",
-    "capacity_bucket",
+    "gpu_bucket",
+    "gpu_hour",
     "layer_metrics_day",
     "layer_metrics_hour",
     "owed_hour",

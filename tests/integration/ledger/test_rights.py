@@ -24,10 +24,13 @@ DECISIONS, STATUS = ("ledger.cycle_decisions",), ("ledger.policy_status",)
 VIEWS = ("ledger_read.segments", "ledger_read.waits", "ledger_read.hosts", "ledger_read.accounts", "ledger_read.shares",
          "ledger_read.balances", "ledger_read.periods", "ledger_read.buckets", "ledger_read.organisation",
          "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks")  # fmt: skip
+WAREHOUSE_VIEWS = ("warehouse.demand_hour", "warehouse.entitlement_hour")
 OWN_VIEWS = ("telemetry.run_buckets",)
 """What the ledger itself reads."""
 WAREHOUSE = (
     "warehouse.usage_hour",
+    "warehouse.gpu_bucket",
+    "warehouse.gpu_hour",
     "warehouse.layer_metrics_day",
     "warehouse.budget_vs_actual",
     "warehouse.watermark",
@@ -42,6 +45,7 @@ MAY = {
         STATUS: ADD | {"UPDATE"},
         VIEWS: NOTHING,
         OWN_VIEWS: READ,
+        WAREHOUSE_VIEWS: NOTHING,
         WAREHOUSE: NOTHING,
     },
     "gpuledger_reader": {
@@ -52,6 +56,7 @@ MAY = {
         STATUS: NOTHING,
         VIEWS: READ,
         OWN_VIEWS: NOTHING,
+        WAREHOUSE_VIEWS: READ,
         WAREHOUSE: READ,
     },
     "gpuledger_owner": {
@@ -62,6 +67,7 @@ MAY = {
         STATUS: EVERYTHING,
         VIEWS: READ,
         OWN_VIEWS: READ,
+        WAREHOUSE_VIEWS: READ,
         WAREHOUSE: EVERYTHING,
     },
     "postgres": {
@@ -72,6 +78,7 @@ MAY = {
         STATUS: EVERYTHING,
         VIEWS: READ,
         OWN_VIEWS: READ,
+        WAREHOUSE_VIEWS: READ,
         WAREHOUSE: EVERYTHING,
     },
     "somebody": {
@@ -82,6 +89,7 @@ MAY = {
         STATUS: NOTHING,
         VIEWS: NOTHING,
         OWN_VIEWS: NOTHING,
+        WAREHOUSE_VIEWS: NOTHING,
         WAREHOUSE: NOTHING,
     },
 }
@@ -94,7 +102,7 @@ CASES = [
     for table in tables
     for do in sorted(EVERYTHING)
     # What the owner may do through a view is what it may do to the table.
-    if not (tables in (VIEWS, OWN_VIEWS) and do != "SELECT"
+    if not (tables in (VIEWS, OWN_VIEWS, WAREHOUSE_VIEWS) and do != "SELECT"
             and (do == "TRUNCATE" or role in ("gpuledger_owner", "postgres")))
 ]  # fmt: skip
 

@@ -13,12 +13,10 @@ from tests.integration.pipelines.rows import (
     Segment,
     Wait,
 )  # fmt: skip
+from tests.integration.pipelines.running import restate
 
-from gpuledger_pipelines import definitions
-from gpuledger_pipelines.declaring import RESTATES, restated
 from gpuledger_pipelines.gate import Gate, Verdict
 from gpuledger_pipelines.partitions import Span
-from gpuledger_pipelines.resources import Warehouse
 
 NOON_S = START_S + 12 * HOUR_S
 SPAN = Span("c", START_S, START_S + DAY_S, START_S + 9 * DAY_S)
@@ -35,13 +33,9 @@ def fill(database: Database) -> None:
         hosts=[Host("h1", 4, "healthy", START_S), Host("h2", 2, "unhealthy", START_S)],
         accounts=["c/a", "c/b"],
     )
-    assert definitions.ASSETS  # imported: every table is declared
     database.put(facts)
     database.book(facts, "2024-03")
-    warehouse = Warehouse(url=database.url)
-    for table in RESTATES:
-        restated(warehouse, table, SPAN)
-    warehouse.engine().dispose()
+    restate(database.url, SPAN)
 
 
 def verdict(database: Database, gate: Gate) -> Verdict:

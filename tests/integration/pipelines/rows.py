@@ -12,7 +12,7 @@ DAY = dt.date(2024, 3, 1)
 START_S = int((dt.datetime(2024, 3, 1, tzinfo=dt.UTC) - EPOCH).total_seconds())
 HOUR_S, DAY_S = 3_600, 86_400
 TABLES = (
-    "usage_bucket", "usage_hour", "owed_hour", "capacity_bucket", "layer_metrics_hour", "layer_metrics_day",
+    "usage_bucket", "usage_hour", "owed_hour", "gpu_bucket", "gpu_hour", "layer_metrics_hour", "layer_metrics_day",
     "budget_vs_actual",
 )  # fmt: skip
 

@@ -5,11 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from tests.integration.pipelines.rows import DAY_S, HOUR_S, Database, Facts, Host, Segment
+from tests.integration.pipelines.running import restate
 
-from gpuledger_pipelines import definitions
-from gpuledger_pipelines.declaring import RESTATES, restated
 from gpuledger_pipelines.partitions import Span
-from gpuledger_pipelines.resources import Warehouse
 
 
 def midnight_s(day: dt.date, zone: str = "UTC") -> int:
@@ -26,12 +24,8 @@ def days(database: Database, zone: str, first: dt.date, count: int) -> dict[dt.d
         accounts=["c/a"],
         timezone=zone,
     )
-    assert definitions.ASSETS  # imported: every table is declared
     database.put(facts)
-    warehouse = Warehouse(url=database.url)
-    for table in RESTATES:
-        restated(warehouse, table, Span("c", start_s, end_s, end_s + 10 * DAY_S))
-    warehouse.engine().dispose()
+    restate(database.url, Span("c", start_s, end_s, end_s + 10 * DAY_S))
     return {row["day"]: row for row in database.table("layer_metrics_day")}
 
 

@@ -28,6 +28,17 @@ from gpuledger_pipelines.resources import Warehouse
 
 ACCOUNTS = ["c", "c/x", "c/x/p", "c/x/q", "c/y", "c/z", "other"]
 LEAVES = ["c/x/p", "c/x/q", "c/y", "c/z"]
+STATES = {
+    "lost",
+    "allocated",
+    "unallocated",
+    "overhead",
+    "unhealthy",
+    "maintenance",
+    "reserved",
+    "free",
+    "unknown",
+}
 ZONES = ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "America/New_York"]
 WINDOW_S = (START_S - HOUR_S, START_S + DAY_S + 3 * HOUR_S)
 
@@ -127,9 +138,28 @@ def usage_is_the_oracles(database: Database, oracle: Oracle) -> None:
 
 
 def capacity_is_the_oracles(database: Database, oracle: Oracle) -> None:
-    names = ("installed", "unhealthy", "unhealthy_occupied", "maintenance")
-    found = {r["bucket_at"]: {n: r[f"{n}_gpu_ms"] for n in names} for r in database.table("capacity_bucket")}
-    assert found == {at: {n: amounts[n] for n in names} for at, amounts in oracle.capacity.items()}
+    names = ("installed", "unhealthy", "unhealthy_occupied", "maintenance", "reserved")
+    rows = database.table("gpu_bucket")
+    found = {
+        r["bucket_at"]: {n: r[f"{n}_gpu_ms"] for n in names}
+        for r in rows
+        if r["installed_gpu_ms"] is not None
+    }
+    if oracle.since_s is None:
+        assert found == {}
+        return
+    offered = {at: {n: amounts[n] for n in names} for at, amounts in oracle.capacity.items()}
+    assert (
+        found
+        == dict.fromkeys({at for at, *_ in oracle.usage if at not in offered}, dict.fromkeys(names, 0))
+        | offered
+    )
+    for kind, hours in (("gpu_bucket", rows), ("gpu_hour", database.table("gpu_hour"))):
+        for row in hours:
+            states = [name for name in row if name.removesuffix("_gpu_ms") in STATES]
+            assert len(states) == len(STATES), kind
+            assert sum(row[name] for name in states) == row["installed_gpu_ms"]
+            assert row["residual_gpu_ms"] == 0
 
 
 def owed_is_the_oracles(database: Database, oracle: Oracle) -> None:

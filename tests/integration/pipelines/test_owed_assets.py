@@ -10,7 +10,9 @@ from tests.integration.pipelines.rows import (
     Share,
     Wait,
 )  # fmt: skip
-from tests.integration.pipelines.running import roll_up, why
+from tests.integration.pipelines.running import restate, roll_up, why
+
+from gpuledger_pipelines.partitions import Span
 
 NOON_S = START_S + 12 * HOUR_S
 LATER_S = START_S + 400 * DAY_S
@@ -64,3 +66,32 @@ def test_work_of_an_inner_node_is_delivered_and_not_owed(database: Database) -> 
     row = rows[NOON_S, "c/x"]
     assert (row["entitlement_gpu_ms"], row["owed_gpu_ms"], row["delivered_gpu_ms"]) == (0, 0, GPU_HOUR)
     assert rows[NOON_S, "c/x/p"]["entitlement_gpu_ms"] == 4 * GPU_HOUR
+
+
+def test_demand_and_entitlement_are_read_by_their_own_names(database: Database) -> None:
+    """a is entitled to 2 of 4 GPUs; 1 ran, and 3 more were asked for."""
+    facts = Facts(
+        segments=[Segment("c/a", 1000, NOON_S, NOON_S + HOUR_S)],
+        waits=[Wait("c/a", 3000, NOON_S, NOON_S + HOUR_S)],
+        hosts=[Host("h", 4, "healthy", START_S)],
+        accounts=["c/a", "c/b"],
+    )
+    database.put(facts)
+    restate(database.url, Span("c", START_S, START_S + DAY_S, LATER_S))
+    (demand,) = database.table("demand_hour")
+    assert demand == {
+        "cluster": "c", "hour_at": NOON_S, "account": "c/a", "demand_gpu_ms": 4 * GPU_HOUR,
+        "running_gpu_ms": GPU_HOUR, "waiting_gpu_ms": 3 * GPU_HOUR, "beyond_entitlement_gpu_ms": 2 * GPU_HOUR,
+    }  # fmt: skip
+    entitled = database.table("entitlement_hour")
+    assert len(entitled) == 2 * 24
+    assert {row["entitlement_gpu_ms"] for row in entitled} == {2 * GPU_HOUR}
+
+
+def test_without_inventory_nobody_is_entitled_and_nothing_is_beyond(database: Database) -> None:
+    facts = Facts(waits=[Wait("c/a", 1000, NOON_S, NOON_S + HOUR_S)], accounts=["c/a"])
+    database.put(facts)
+    restate(database.url, Span("c", START_S, START_S + DAY_S, LATER_S))
+    (demand,) = database.table("demand_hour")
+    assert demand["beyond_entitlement_gpu_ms"] is None
+    assert database.table("entitlement_hour") == []

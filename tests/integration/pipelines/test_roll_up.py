@@ -262,7 +262,7 @@ def test_a_cluster_with_quotes_and_braces_in_its_name(database: Database) -> Non
     assert result.success, why(result)
 
 
-def test_more_occupied_than_installed_stops_the_layers_and_names_the_hour(database: Database) -> None:
+def test_more_occupied_than_installed_stops_the_layers_and_names_the_quarter(database: Database) -> None:
     facts = Facts(
         segments=[Segment("c/a", 5000, NOON_S, NOON_S + HOUR_S)],
         hosts=[Host("h", 4, "healthy", START_S)],
@@ -273,13 +273,13 @@ def test_more_occupied_than_installed_stops_the_layers_and_names_the_hour(databa
     result = roll_up(database.url, DAY, DAY, now_s=LATER_S)
     assert not result.success
     (evaluation,) = failed_gates(result).values()
-    assert evaluation.asset_key.path[-1] == "layer_metrics_hour"
+    assert evaluation.asset_key.path[-1] == "gpu_bucket"
     told = str(evaluation.metadata["no more is occupied than is installed"].value)
     assert "2024-03-01 12:00:00" in told
-    assert "18000000" in told  # five GPU-hours
-    assert "layer_metrics_day" not in materialised(result)
-    hour = next(r for r in database.table("layer_metrics_hour") if r["hour_at"] == NOON_S)
-    assert hour["free_gpu_ms"] == -GPU_HOUR  # nothing is clamped
+    assert "4500000" in told  # a quarter of five GPU-hours
+    assert {"gpu_hour", "layer_metrics_hour", "layer_metrics_day"}.isdisjoint(materialised(result))
+    bucket = next(r for r in database.table("gpu_bucket") if r["bucket_at"] == NOON_S)
+    assert bucket["free_gpu_ms"] == -GPU_HOUR // 4  # nothing is clamped
 
 
 @pytest.mark.parametrize("klass", ["allocated", "unallocated"])
@@ -303,7 +303,7 @@ def test_a_wrong_row_stops_what_depends_on_it(database: Database, klass: str) ->
     told = str(evaluation.metadata["buckets sum to the segments of the ledger"].value)
     assert "c/a" in told
     assert str(GPU_HOUR + 1) in told
-    assert materialised(result) == {"usage_bucket", "capacity_bucket"}
+    assert materialised(result) == {"usage_bucket"}
 
 
 def test_a_ledger_that_moved_on_is_a_warning_not_a_stop(database: Database) -> None:

@@ -13,9 +13,10 @@ UPSTREAM = {
     "usage_bucket": set(),
     "usage_hour": {"usage_bucket"},
     "owed_hour": {"usage_hour"},
-    "capacity_bucket": set(),
-    "layer_metrics_hour": {"usage_hour", "capacity_bucket", "owed_hour"},
-    "layer_metrics_day": {"usage_bucket", "capacity_bucket", "layer_metrics_hour"},
+    "gpu_bucket": {"usage_bucket"},
+    "gpu_hour": {"gpu_bucket"},
+    "layer_metrics_hour": {"usage_hour", "gpu_hour", "owed_hour"},
+    "layer_metrics_day": {"usage_bucket", "gpu_bucket", "layer_metrics_hour"},
     "budget_vs_actual": {"owed_hour", "usage_bucket"},
 }
 TABLES = {asset.key.path[-1]: asset for asset in ASSETS}

@@ -24,6 +24,14 @@ def test_every_amount_is_a_whole_number_of_gpu_ms(table: sa.Table) -> None:
 
 
 @pytest.mark.parametrize("table", ALL, ids=str)
+def test_every_table_and_column_says_what_it_is_and_amounts_say_their_unit(table: sa.Table) -> None:
+    assert table.comment
+    for column in table.columns:
+        assert column.comment, column.name
+        assert column.comment.startswith("gpu_ms: ") == column.name.endswith("gpu_ms"), column.name
+
+
+@pytest.mark.parametrize("table", ALL, ids=str)
 def test_instants_end_in_at_and_have_a_zone(table: sa.Table) -> None:
     for column in table.columns:
         assert isinstance(column.type, Instant) == column.name.endswith("_at"), column.name
@@ -35,7 +43,8 @@ def test_instants_end_in_at_and_have_a_zone(table: sa.Table) -> None:
         ("usage_bucket", ["cluster", "bucket_at", "account", "class"]),
         ("usage_hour", ["cluster", "hour_at", "account", "class"]),
         ("owed_hour", ["cluster", "hour_at", "account"]),
-        ("capacity_bucket", ["cluster", "bucket_at"]),
+        ("gpu_bucket", ["cluster", "bucket_at"]),
+        ("gpu_hour", ["cluster", "hour_at"]),
         ("watermark", ["cluster"]),
         ("layer_metrics_hour", ["cluster", "hour_at"]),
         ("layer_metrics_day", ["cluster", "day"]),
