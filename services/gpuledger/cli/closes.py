@@ -46,7 +46,7 @@ def run(
                 open_periods(writer, cluster, clock=clock, calendar=calendar)
                 return closed
 
-            found = booked(engine, cluster, close)
+            found = booked(engine, cluster, close, people=[who()])
             document |= {**found._asdict(), "applied": True}
     if as_json:
         print_json(document)
@@ -92,6 +92,7 @@ def reopen(
                 lambda writer: closing.reopen_period(
                     writer, cluster, period, who(), reason, clock=SystemClock(), calendar=calendar
                 ),
+                people=[who()],
             )
             document |= {"version": version, "applied": True}
     if as_json:

@@ -182,6 +182,7 @@ def reverse(
                     writer, cluster, incident, run=run, by=by or who(), reason=reason,
                     clock=SystemClock(), calendar=calendar,
                 ),
+                people=[by or who()],
             )  # fmt: skip
             applied = True
     if as_json:

@@ -60,7 +60,7 @@ def apply(
                     policies.set_mapping, rules=rules, at_s=at_s, by=who(), supersedes=plan.supersedes, clock=clock,
                     calendar=calendar,
                 )  # fmt: skip
-                booked(engine, ORG_BOOK, set_mapping)
+                booked(engine, ORG_BOOK, set_mapping, people=[who()])
             # Also without a change: an earlier call may have been killed between two books.
             for cluster in clusters:
                 bring = partial(policies.bring_up_to_date, cluster=cluster, clock=clock, calendar=calendar)

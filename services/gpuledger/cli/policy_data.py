@@ -57,7 +57,7 @@ def apply(
         if not dry_run and agreed(len(changes), yes=yes):
             if changes:
                 put = partial(policy_file.put, file=file, at_s=at_s, by=who(), clock=clock, calendar=calendar)
-                booked(engine, ORG_BOOK, put)
+                booked(engine, ORG_BOOK, put, people=[who()])
             # Also without a change: an earlier call may have been killed between two books.
             for cluster in clusters:
                 bring = partial(policies.bring_up_to_date, cluster=cluster, clock=clock, calendar=calendar)

@@ -19,6 +19,7 @@ from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import periods, queries
 from gpuledger.ledger.lots import expiry_day
+from gpuledger.ledger.org_orders import ZONE_HINT
 
 SOURCE = "gpuledger/budget-file"
 
@@ -90,8 +91,8 @@ def _organisation(reader: Reader, file: BudgetFile, by: str, default: Calendar) 
         return
     if queries.clusters(reader):
         raise Refused(
-            f"organisation.timezone: {wanted} differs from {present}, and facts are booked already",
-            hint="the zone can change at a period edge only; set it before the first import",
+            f"organisation.timezone: {wanted} differs from {present}, and facts are booked by its days",
+            hint=ZONE_HINT,
         )
     fact = budget.PolicyChanged(policy="organisation", timezone=wanted, period="month", by=by)
     yield Change(f"~ organisation.timezone  {present} -> {wanted}", (fact,))

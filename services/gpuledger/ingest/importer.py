@@ -1,7 +1,7 @@
 """``gpuledger import``: foreign records -> events -> the ledger, straight or through Kafka.
 
 Both ways book the same events; a record counts as repeated when the book knew all its events. A record whose amounts
-the ledger cannot hold becomes a dead letter as one that cannot be read, and the others are booked.
+the ledger cannot hold, or whose order it cannot take as it stands, becomes a dead letter as one that cannot be read.
 """
 
 from collections.abc import Callable, Sequence
@@ -166,7 +166,7 @@ def run_import(
 def take_records(
     sink: Sink, records: Sequence[tuple[Record, Sequence[tuple[Event, bytes]]]], letters: Sequence[DeadLetter]
 ) -> tuple[Taken, list[tuple[Record, BadRecord]]]:
-    """Book records; return what was new, and those that the ledger cannot hold the amounts of: none of these is booked.
+    """Book records; return what was new, and those that the ledger cannot hold or take: none of these is booked.
 
     Args:
         sink: Where they go.
@@ -175,9 +175,10 @@ def take_records(
     """
     try:
         return sink.take([pair for _, events in records for pair in events], letters), []
-    except TooLarge as error:
+    except (TooLarge, BadRecord) as error:
         if len(records) <= 1:
-            reason = BadRecord(error.message, code="amount-too-large", hint=error.hint)
+            code = getattr(error, "code", "amount-too-large")
+            reason = BadRecord(error.message, code=code, hint=error.hint)
             return sink.take([], letters), [(record, reason) for record, _ in records]
     # It is among these: the half without it is booked as it is.
     middle = len(records) // 2

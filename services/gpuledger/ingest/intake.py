@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from gpuledger.database.engine import Writer, reading, writing
+from gpuledger.database.engine import Writer, reading
 from gpuledger.events import budget
 from gpuledger.events.envelope import ORG_BOOK, Event, book_of, make
 from gpuledger.events.host import HealthObserved, HostFact
@@ -18,7 +18,7 @@ from gpuledger.ingest import telemetry
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
-from gpuledger.ledger import queries, remapping, store, ticking
+from gpuledger.ledger import queries, remapping, ticking
 from gpuledger.ledger.append import Appended, append
 from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.health_states import state_changes
@@ -81,7 +81,6 @@ class Intake:
             self._accounts = set(queries.account_paths(reader))
             booked = queries.booked_accounts(reader) if remapping.versions(reader) else set()
         self._people: set[str] = set()
-        self._month: tuple[int, int] | None = None
         # Whoever booked what a mapping led to may have ended before the account was created.
         self.ensure_accounts(booked)
 
@@ -96,7 +95,6 @@ class Intake:
             Unavailable: When the database cannot be reached.
         """
         taken = Taken()
-        self._ensure_month()
         batches: dict[tuple[str, bool], list[Event]] = {}
         for event in events:
             batches.setdefault((book_of(event.data), isinstance(event.data, Sampled)), []).append(event)
@@ -127,7 +125,7 @@ class Intake:
                 guard(writer, last=last)
             return result
 
-        return booked(self.engine, book, guarded, standstill_s=STANDSTILL_S)
+        return booked(self.engine, book, guarded, standstill_s=STANDSTILL_S, clock=self.clock)
 
     def _append(self, writer: Writer, book: str, batch: Sequence[Event]) -> Appended:
         appended = append(writer, book, batch, clock=self.clock, calendar=self._calendar(writer))
@@ -165,7 +163,6 @@ class Intake:
         Raises:
             Fenced: When the guard finds that this worker's time is over.
         """
-        self._ensure_month()
         due = set(clusters)
         if running:
             with reading(self.engine) as reader:
@@ -192,14 +189,6 @@ class Intake:
     def _calendar(self, writer: Writer) -> Calendar:
         # Asked in every transaction: the organisation's zone may have been set since, by another process too.
         return queries.calendar(writer, self._default_calendar)
-
-    def _ensure_month(self) -> None:
-        """Have a month's partitions made when it begins, before books that enter it could wait for each other."""
-        now = self.clock.now()
-        if store.month_of(now) != self._month:
-            with writing(self.engine) as writer:
-                store.make_partitions_of(writer, now)
-            self._month = store.month_of(now)
 
     def _ensure_people(self, events: Sequence[Event], guard: Guard | None) -> None:
         """Give people a key on first sight, before books that meet the same new person could wait for each other."""

@@ -11,7 +11,7 @@ from gpuledger.events.budget import Repeated, XidTable
 from gpuledger.ingest.yaml_file import ClusterName, Settings, Strict, Word, read_yaml
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
-from gpuledger.kernel.knobs import PolicyConfig, Value
+from gpuledger.kernel.knobs import Value
 from gpuledger.ledger import health_states, knobs, policies
 
 Weight = Annotated[int, Field(ge=0, le=100_000)]
@@ -129,10 +129,9 @@ def put(writer: Writer, file: PolicyFile, at_s: int, by: str, *, clock: Clock, c
 def _settings_changes(reader: Reader, file: PolicyFile, at_s: int) -> list[str]:
     found = knobs.versions(reader)
     newest = max((version.org_seq for version in found), default=0)
-    found += [knobs.Version(at_s, newest + 1, cluster, wanted) for cluster, wanted in file.all_settings()]
-    for cluster in (None, *sorted({version.cluster for version in found if version.cluster is not None})):
-        for moment_s in sorted({at_s, *(version.from_s for version in found if version.from_s > at_s)}):
-            PolicyConfig.of(knobs.in_force(found, cluster, moment_s))
+    told = [knobs.Version(at_s, newest + 1, cluster, wanted) for cluster, wanted in file.all_settings()]
+    if (refused := knobs.contradiction(found, [*found, *told], at_s)) is not None:
+        raise refused
     return [
         f"~ setting  {f'{cluster}: ' if cluster else ''}{name}  {_shown(before)} -> {_shown(value)}"
         for cluster, wanted in file.all_settings()

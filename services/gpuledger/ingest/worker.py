@@ -253,13 +253,13 @@ class Worker:
             self._untold = False
 
     def _book(self, partition: int, records: Sequence[Record]) -> set[str]:
-        """Book records; one whose amounts the ledger cannot hold is put aside, and the others go on."""
+        """Book records; one that the ledger cannot hold, or take as it stands, is put aside, and the others go on."""
         events, letters = self._understand(records)
         try:
             return self._write(partition, records, events, letters)
-        except TooLarge as error:
+        except (TooLarge, BadRecord) as error:
             if len(records) == 1:
-                letter = _letter(records[0], "amount-too-large", error)
+                letter = _letter(records[0], getattr(error, "code", "amount-too-large"), error)
                 return self._write(partition, records, [], [*letters, letter])
         # It is among these: the half without it is booked as it is.
         middle = len(records) // 2

@@ -53,6 +53,7 @@ REASONS: Mapping[str, str] = {
     "record-too-long": "The record has more bytes than any record needs: its end is probably missing.",
     "reserved-name": "A name is used that the ledger keeps for itself.",
     "same-second": "Two readings of one device are of the same second.",
+    "settings-contradict": "Settings of the policy would not go together with those that are in force.",
     "several-clusters": "Records of several clusters cannot all be of the one that was named.",
     "shared-devices": "The node tells slices, and not how many devices they are parts of.",
     "time-out-of-range": "A time is outside the years 1970 to 2100: the clock or the unit is wrong.",
@@ -71,6 +72,7 @@ REASONS: Mapping[str, str] = {
     "unreadable": "The file could not be read further from this place on.",
     "watch-error": "The watch of the API broke off; what happened until the next state is not in the stream.",
     "wrong-columns": "The row has more or fewer fields than the header names.",
+    "zone-in-use": "Another zone would move days to which facts are booked.",
 }
 
 

@@ -15,7 +15,7 @@ from gpuledger.events.envelope import ORG_BOOK, Event, make
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
 from gpuledger.kernel.errors import TooLarge
-from gpuledger.ledger import queries, store
+from gpuledger.ledger import org_orders, queries, store
 from gpuledger.ledger.applied import Applied
 from gpuledger.ledger.batch import POLICY_SOURCE, Batch, Left, New
 from gpuledger.ledger.identity import pseudonymous, user_keys
@@ -49,6 +49,7 @@ def append(
     A cluster's book first takes over the policy data of the organisation that it does not have yet.
 
     Raises:
+        BadRecord: When an order cannot be taken as ``~org`` stands; nothing of the batch was written.
         Corrupt: When the database refuses what the laws promise.
         TooLarge: When an amount that follows, or a sum that it becomes a part of, fits no column.
     """
@@ -66,6 +67,10 @@ def _append(writer: Writer, book: str, events: Sequence[Event], clock: Clock, ca
     head = store.lock_book(writer, book)
     keys = user_keys(writer, events)
     fresh = _without_repeats(writer, book, [(event, *pseudonymous(event, keys)) for event in events], result)
+    if book == ORG_BOOK:
+        org_orders.check(writer, [(event.at_s, fact) for event, fact, _ in fresh], calendar)
+    elif not head.last_seq:  # the zone may have been set while this waited to begin the book
+        calendar = queries.calendar(writer, calendar)
     applied = queries.policies_applied(writer, book).get(book, [])
     taken_over = [] if book == ORG_BOOK else _taken_over(writer, book, applied)
     # Each version restates in batches of its own, so that what it restated need not be held in memory.

@@ -82,13 +82,6 @@ POSTED = _posted("ledger.postings")
 """The sums of all that was posted."""
 
 
-_ALIKE = f"""
-    SELECT book, effective_on, code, commodity, CASE WHEN reason = '{SETTLED}' THEN reason END AS reason,
-           debit_pot, debit_account, debit_period, credit_pot, credit_account, credit_period, sum(amount) AS amount
-    FROM ledger.postings WHERE commodity = '{WEIGHTED}' GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"""
-"""Postings between the same pots on the same day as one; no amount is below zero, so that sides keep their signs."""
-
-
 def sums(moved: Moved) -> dict[Dated, Sums]:
     """Return what was moved as sums of the days of accounts. Pure."""
     found: dict[Dated, list[int]] = {}
@@ -166,11 +159,15 @@ def read_anew(
     return {(account, day): Sums(*own) for _, account, day, *own in rows}
 
 
-def rebuild(writer: Writer) -> None:
-    """Make the sums of every day from the postings; there are none before."""
-    driver(writer).execute(
+def from_postings(of: str) -> str:
+    """Return the statement that makes the sums of every day; there are none before.
+
+    Args:
+        of: What gives the postings; those that are alike may be one.
+    """
+    return (
         "INSERT INTO ledger.day_sums (book, account, day, used, charged, credited, unallocated)"
-        f" {_posted(f'({_ALIKE})')} GROUP BY 1, 2, 3"
+        f" {_posted(of)} GROUP BY 1, 2, 3"
     )
 
 

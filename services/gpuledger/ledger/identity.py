@@ -48,6 +48,11 @@ def person_of(data: Fact) -> str | None:
     return None if name == NOBODY or (field == "by" and name in _PARTS) else name
 
 
+def persons(names: Iterable[str]) -> set[str]:
+    """Return which of those who give orders are people; the others are parts of the program, or nobody."""
+    return {name for name in names if name != NOBODY and name not in _PARTS}
+
+
 @cache
 def _field_of_person(kind: type[Fact]) -> str | None:
     """Return the field of a class of facts that names somebody: most classes have none, and every event is asked."""

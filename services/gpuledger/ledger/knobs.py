@@ -1,6 +1,6 @@
 """The settings of the policy in the ``~org`` book: which knob was set to what, from when, for which cluster."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
@@ -53,7 +53,7 @@ def read_config(
         org_seq: The row of ``~org`` to read up to, for a cycle of the past; all of them unless given.
 
     Raises:
-        Refused: When the settings in force do not go together; no file can bring that about, but a stream can.
+        Refused: When the settings in force do not go together: books took such until they were refused at the door.
     """
     try:
         return PolicyConfig.of(in_force(versions(connection, org_seq=org_seq), cluster, at_s))
@@ -62,6 +62,32 @@ def read_config(
             f"cluster {cluster!r}: {error.message}",
             hint=f"{error.hint}; gpuledger policy-data list shows who set what",
         ) from error
+
+
+def contradiction(before: Sequence[Version], wanted: Sequence[Version], at_s: int) -> Refused | None:
+    """Return why settings would not go together from a moment on, when nothing kept them from it before.
+
+    Args:
+        before: The versions that there are.
+        wanted: The same with new ones; what those contradict already is none of their doing.
+        at_s: From when on the new ones hold.
+    """
+    moments = sorted({at_s, *(version.from_s for version in wanted if version.from_s > at_s)})
+    for cluster in (None, *sorted({version.cluster for version in wanted if version.cluster is not None})):
+        for moment_s in moments:
+            refused = _refused(wanted, cluster, moment_s)
+            if refused is not None and _refused(before, cluster, moment_s) is None:
+                of = "every cluster" if cluster is None else f"cluster {cluster!r}"
+                return Refused(f"{of}: {refused.message}", hint=refused.hint)
+    return None
+
+
+def _refused(versions: Iterable[Version], cluster: str | None, at_s: int) -> Refused | None:
+    try:
+        PolicyConfig.of(in_force(versions, cluster, at_s))
+    except Refused as error:
+        return error
+    return None
 
 
 def in_force(found: Iterable[Version], cluster: str | None, at_s: int) -> dict[str, Value]:

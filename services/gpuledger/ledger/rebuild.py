@@ -20,6 +20,7 @@ from gpuledger.kernel.clock import instant
 from gpuledger.kernel.collecting import without_collecting
 from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger import (
+    adding_up,
     applied,
     cycle_decisions,
     days,
@@ -239,12 +240,7 @@ def rebuild(writer: Writer, default: Calendar) -> None:
     connection.execute(f"SET LOCAL work_mem = '{SORT_MIB}MB'")
     for table in PROJECTIONS:
         connection.execute(f"DELETE FROM {table}")
-    connection.execute(
-        "INSERT INTO ledger.balances (book, commodity, account, period, pot, code, amount)"
-        f" SELECT book, commodity, account, period, pot, code, sum(amount)::bigint FROM ({LEGS}) AS legs"
-        " GROUP BY book, commodity, account, period, pot, code"
-    )
-    days.rebuild(writer)
+    adding_up.rebuild(writer)
     for book, seq in forged:
         cycle_decisions.drop(writer, book, seq)
     _rebuild_histories(writer)

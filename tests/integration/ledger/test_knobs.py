@@ -13,7 +13,7 @@ from gpuledger.kernel.clock import SystemClock
 from gpuledger.kernel.errors import Refused
 from gpuledger.kernel.knobs import PolicyConfig, Value
 from gpuledger.ledger.append import append
-from gpuledger.ledger.knobs import read_config
+from gpuledger.ledger.knobs import Version, contradiction, read_config
 
 
 @pytest.fixture
@@ -57,8 +57,28 @@ def test_a_cluster_has_its_own_until_they_are_taken_back(engine: sa.Engine) -> N
     assert [config(engine, "d", at_s).horizon_s for at_s in (100, 200, 300, 400)] == [86_400, 2, 2, 86_400]
 
 
-def test_settings_that_do_not_go_together_stop_a_cycle_with_a_message(engine: sa.Engine) -> None:
-    put(engine, 100, "c", protection_cap_s=100)
+def test_settings_that_do_not_go_together_stop_a_cycle_with_a_message(
+    engine: sa.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:  # such a book is one of before they were refused
+        before.setattr("gpuledger.ledger.org_orders.check", lambda *_: None)
+        put(engine, 100, "c", protection_cap_s=100)
     with pytest.raises(Refused, match="'c': a quantum of 900 s") as caught:
         config(engine, "c", 100)
     assert "policy-data list" in caught.value.hint
+
+
+def test_a_contradiction_is_told_where_it_comes_about_and_not_where_it_was_before() -> None:
+    before = [Version(0, 1, "c", {"protection_cap_s": 1000}), Version(50, 2, "d", {"quantum_s": 30_000})]
+    for wanted, told in (
+        (Version(10, 3, None, {"quantum_s": 2000}), "cluster 'c': a quantum of 2000 s"),
+        (
+            Version(10, 3, None, {"notice_s": 29_000}),
+            "every cluster: a quantum of 900 s or a notice of 29000",
+        ),
+        (Version(60, 3, "d", {"grace_s": 5}), None),
+        (Version(60, 3, "c", {"quantum_s": None}), None),
+        (Version(40, 3, "d", {"protection_cap_s": 29_000}), None),
+    ):
+        found = contradiction(before, [*before, wanted], wanted.from_s)
+        assert (told is None and found is None) or (found is not None and str(told) in found.message), wanted
