@@ -177,9 +177,9 @@ def take_records(
         return sink.take([pair for _, events in records for pair in events], letters), []
     except (TooLarge, BadRecord) as error:
         if len(records) <= 1:
-            code = getattr(error, "code", "amount-too-large")
-            reason = BadRecord(error.message, code=code, hint=error.hint)
-            return sink.take([], letters), [(record, reason) for record, _ in records]
+            if isinstance(error, TooLarge):
+                error = BadRecord(error.message, code="amount-too-large", hint=error.hint)
+            return sink.take([], letters), [(record, error) for record, _ in records]
     # It is among these: the half without it is booked as it is.
     middle = len(records) // 2
     taken, refused = take_records(sink, records[:middle], letters)

@@ -259,7 +259,8 @@ class Worker:
             return self._write(partition, records, events, letters)
         except (TooLarge, BadRecord) as error:
             if len(records) == 1:
-                letter = _letter(records[0], getattr(error, "code", "amount-too-large"), error)
+                code = error.code if isinstance(error, BadRecord) else "amount-too-large"
+                letter = _letter(records[0], code, error)
                 return self._write(partition, records, [], [*letters, letter])
         # It is among these: the half without it is booked as it is.
         middle = len(records) // 2

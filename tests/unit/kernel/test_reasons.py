@@ -12,6 +12,9 @@ from gpuledger.kernel.reasons import REASONS, sentence_of
 ROOMS = ("events", "ingest", "sources", "streams")
 """Where records are read; what other rooms call a code is a kind of movement."""
 
+REFUSE = ("ledger/org_orders.py",)
+"""Where a book refuses what was read."""
+
 ODD = {"Anomaly", "_odd"}
 """These tell what is odd about a record that is accepted all the same; no dead letter has such a code."""
 
@@ -55,7 +58,8 @@ def _positions(trees: dict[Path, ast.Module]) -> dict[str, int]:
 
 def raised(services: Path) -> dict[str, str]:
     """Return each code that a record is refused with, and one place where it is."""
-    trees = {path: ast.parse(path.read_text()) for room in ROOMS for path in (services / room).rglob("*.py")}
+    read = [path for room in ROOMS for path in (services / room).rglob("*.py")]
+    trees = {path: ast.parse(path.read_text()) for path in (*read, *(services / name for name in REFUSE))}
     places = _positions(trees)
     codes: dict[str, str] = {}
     for path, tree in trees.items():
