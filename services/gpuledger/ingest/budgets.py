@@ -91,7 +91,7 @@ def _organisation(reader: Reader, file: BudgetFile, by: str, default: Calendar) 
         return
     if queries.clusters(reader):
         raise Refused(
-            f"organisation.timezone: {wanted} differs from {present}, and facts are booked by its days",
+            f"organisation.timezone: {wanted} differs from {present}, and facts are booked already",
             hint=ZONE_HINT,
         )
     fact = budget.PolicyChanged(policy="organisation", timezone=wanted, period="month", by=by)
