@@ -115,7 +115,7 @@ def test_what_was_posted_without_sums_before_the_database_kept_them_is_made_up_f
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger(database_url)
-    command.downgrade(migrate._config(database_url), "0015")
+    command.downgrade(migrate._config(database_url), "0016")
     with monkeypatch.context() as before:
         before.setattr(days, "add", lambda *_: None)
         ledger.append(*run_of(0, HOUR))
