@@ -1,0 +1,117 @@
+"""Jobs per second of the world ``gpuledger``, the full policy, against AccaSim 1.1.3 on the same submissions.
+
+The submissions are those that the world ``fifo`` brings about in the scenario ``institute`` (1,024 GPUs, two and a half
+times as many asked for at any moment), written as SWF: both simulators read that file. AccaSim decides by EASY
+backfilling with first fit, our world by what a cluster in service decides by; a run whose GPUs it takes begins anew
+here, as the format knows no checkpoints, so that it has up to twice as many runs to simulate.
+"""
+
+import gc
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.conftest import FORM
+
+from gpuledger.simulator.engine import simulate
+from gpuledger.simulator.facts import Left, Started, Submitted
+from gpuledger.simulator.playing import Play, found, prepare
+from gpuledger.simulator.swf import write_swf
+from gpuledger.simulator.worlds.registry import make_world
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(7200)]
+
+HOSTS, GPUS_PER_HOST = 128, 8
+JOBS = {"short": 1_000, "full": 20_000}[FORM]
+DAYS = {"short": 1, "full": 8}[FORM]
+ROUNDS = 3
+
+
+class Workload(NamedTuple):
+    """How the submissions are put, and what is asked of our pace as a multiple of AccaSim's.
+
+    Args:
+        stretch: Times from the beginning are multiplied by this.
+        wanted: The ratio that is wanted.
+        least: The ratio that is gated on.
+    """
+
+    stretch: float
+    wanted: float
+    least: float
+
+
+WORKLOADS = {
+    "contended": Workload(1, 20, 0.02),
+    "contended, submitted 2.5 times as fast": Workload(0.4, 20, 0.03),
+    "uncontended": Workload(3, 1, 0.04),
+}
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The submissions of the institute under ``fifo``, as lines of an SWF file."""
+    scenario = prepare(Play(scenario="institute", world="fifo", days=DAYS, settings={}))
+    path = tmp_path_factory.mktemp("swf") / "institute.swf"
+    with path.open("w", encoding="ascii") as out:
+        write_swf(simulate(scenario, make_world("fifo", scenario, scenario.seed)), scenario, out)
+    return path.read_text(encoding="ascii").splitlines()
+
+
+def put(lines: list[str], stretch: float, folder: Path) -> Path:
+    """Write the first so many submissions at another pace, and a scenario of them; return the SWF file."""
+    header = [line for line in lines if line.startswith(";")]
+    jobs = [line.split(" ") for line in lines if not line.startswith(";")][:JOBS]
+    assert len(jobs) == JOBS
+    swf = folder / "workload.swf"
+    put_lines = [" ".join((number, str(int(int(at) * stretch)), *rest)) for number, at, *rest in jobs]
+    swf.write_text("\n".join([*header, *put_lines, ""]), encoding="ascii")
+    (folder / "replayed.yaml").write_text(
+        f"cluster: {{hosts: {HOSTS}, gpus_per_host: {GPUS_PER_HOST}}}\n"
+        "days: 365\n"  # it is over when all jobs are
+        "demand: {trace: swf, path: workload.swf}\n"
+    )
+    return swf
+
+
+def ours(folder: Path) -> tuple[float, int]:
+    """Return processor time, from reading the file to the last end, and how many runs there were."""
+    gc.collect()
+    begun = time.process_time()
+    scenario = found(str(folder / "replayed.yaml"))
+    facts = list(simulate(scenario, make_world("gpuledger", scenario, 1)))
+    spent = time.process_time() - begun
+    assert sum(isinstance(fact, Submitted) for fact in facts) == JOBS
+    assert sum(isinstance(fact, Left) and not fact.requeued for fact in facts) == JOBS
+    return spent, sum(isinstance(fact, Started) for fact in facts)
+
+
+def theirs(swf: Path) -> dict[str, float]:
+    """Return what AccaSim says of the same file, the fastest of some runs: each takes some tenths of a second."""
+    command = [sys.executable, "-m", "tests.bench.accasim_run", str(swf), str(HOSTS), str(GPUS_PER_HOST)]
+    runs: list[dict[str, float]] = []
+    for _ in range(ROUNDS):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        runs.append(json.loads(done.stdout))
+    said = min(runs, key=lambda run: run["s"])
+    assert (said["dispatched"], said["rejected"]) == (JOBS, 0)
+    return said
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_jobs_per_second_against_accasim(name: str, lines: list[str], tmp_path: Path) -> None:
+    workload = WORKLOADS[name]
+    swf = put(lines, workload.stretch, tmp_path)
+    said = theirs(swf)
+    spent, runs = ours(tmp_path)
+    ratio = said["s"] / spent
+    print(
+        f"{name}: {ratio:.3f} x the jobs/s of AccaSim (wanted {workload.wanted:g}, gated at {workload.least:g});"
+        f" {JOBS / spent:,.0f} jobs/s in {runs:,} runs against {JOBS / said['s']:,.0f} with {said['queue_mean']:,.0f}"
+        f" waiting on average, {said['queue_most']:,.0f} at most"
+    )
+    assert ratio >= workload.least
