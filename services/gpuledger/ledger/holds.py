@@ -62,11 +62,16 @@ SKEW_S = 300
 
 def admitted(decisions: Iterable[Known], started_s: int | None) -> DecisionMade | None:
     """Return the admission that counts for an attempt: the newest before its start that had not expired by then."""
-    counts = newest([known for known in decisions if _is_admission(known, started_s)])
+    counts = admission_of(decisions, started_s)
     if counts is None:
         return None
     assert isinstance(counts.data, DecisionMade)  # noqa: S101 - narrows the type
     return counts.data
+
+
+def admission_of(decisions: Iterable[Known], started_s: int | None) -> Known | None:
+    """Return the fact of it, which says when it was made and by whom."""
+    return newest([known for known in decisions if _is_admission(known, started_s)])
 
 
 def newest(decisions: Sequence[Known]) -> Known | None:

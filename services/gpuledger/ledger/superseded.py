@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 
 from gpuledger.events import workload as events
+from gpuledger.events.decision import DecisionMade
 from gpuledger.events.registry import Fact, name_of
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger.facts import STOPS, Known, rank, winner
+from gpuledger.ledger.holds import admission_of
 
 _FURTHEST = "the furthest version of a record counts"
 _BECAUSE = (
@@ -29,6 +31,7 @@ _OF_SUBMISSIONS = ("a submission that was told by itself counts before one that 
 """The third and the fourth part, of a submission that a record of some version repeats."""
 
 _OVER = "a run that is over does not change any more"
+_ADMITTED = "of the class of a run the recorded decision counts"
 _UNSAID = frozenset({"cluster", "workload", "run", "version", "basis"})
 """What a fact says of itself rather than of what happened."""
 _CHANGES = (events.Resized, events.ClassChanged)
@@ -42,11 +45,13 @@ class Superseded:
         fact: What was said.
         by: The fact that counts.
         because: What of their ranks decided.
+        of: The one thing of it that does not count, where all else does.
     """
 
     fact: Known
     by: Known
     because: str
+    of: str | None = None
 
     @property
     def run(self) -> str | None:
@@ -55,17 +60,18 @@ class Superseded:
 
     def line(self) -> str:
         """Return one sentence."""
+        lost = "does not count" if self.of is None else f"its {self.of} does not count"
         return (
-            f"{_said(self.fact, self.by)}, says {self.fact.source}; does not count: {_said(self.by, self.fact)}, says"
-            f" {self.by.source}, and {self.because}."
+            f"{_said(self.fact, self.by, self.of)}, says {self.fact.source}; {lost}:"
+            f" {_said(self.by, self.fact, self.of)}, says {self.by.source}, and {self.because}."
         )
 
     def as_json(self) -> dict[str, Any]:
         """Return it under its published keys."""
         return {
-            **_document(self.fact, self.by),
+            **_document(self.fact, self.by, self.of),
             "run": self.run,
-            "by": _document(self.by, self.fact),
+            "by": _document(self.by, self.fact, self.of),
             "because": self.because,
         }
 
@@ -73,8 +79,8 @@ class Superseded:
 def superseded(known: Iterable[Known]) -> tuple[Superseded, ...]:
     """Return the facts that lost, in order of the time that they told; those that say what counts lost nothing.
 
-    Nothing follows from them: without them the same segments, waits and holds do. Decisions and conclusions, of which
-    each takes the place of the one before, are no facts that contradict.
+    Nothing follows from them: without them the same segments, waits and holds do; where one thing of a fact lost,
+    without that. Decisions and conclusions, of which each takes the place of the one before, do not contradict.
 
     Args:
         known: All facts of one workload.
@@ -82,7 +88,7 @@ def superseded(known: Iterable[Known]) -> tuple[Superseded, ...]:
     every = tuple(known)
     found = [one for rivals in _rivals(every) for one in _losers(rivals)]
     lost = [one.fact for one in found]
-    found += [one for one in _too_late(every) if one.fact not in lost]
+    found += [one for one in (*_too_late(every), *_overruled(every)) if one.fact not in lost]
     return tuple(sorted(found, key=lambda one: (one.fact.at_s, rank(one.fact))))
 
 
@@ -102,7 +108,12 @@ def _rivals(known: Iterable[Known]) -> Iterator[Sequence[Known]]:
         elif isinstance(data, _CHANGES):  # a run may change often, and at one moment once
             groups.setdefault((type(data), run, fact.at_s), []).append(fact)
     yield from groups.values()
-    yield _once(submitted)
+    yield (once := _once(submitted))
+    again: dict[int, list[Known]] = {}
+    for fact in submitted:
+        if fact not in once:
+            again.setdefault(fact.at_s, []).append(fact)
+    yield from again.values()
 
 
 def _too_late(known: Sequence[Known]) -> Iterator[Superseded]:
@@ -117,6 +128,26 @@ def _too_late(known: Sequence[Known]) -> Iterator[Superseded]:
             over = ends.get(fact.data.run)
             if over is not None and fact.at_s > over.at_s:
                 yield Superseded(fact, over, _OVER)
+
+
+def _overruled(known: Sequence[Known]) -> Iterator[Superseded]:
+    """Yield the starts that name another class than the admission of their attempt, which counts."""
+    starts: dict[str, list[Known]] = {}
+    decisions: dict[int, list[Known]] = {}
+    for fact in known:
+        if isinstance(fact.data, events.Started):
+            starts.setdefault(fact.data.run, []).append(fact)
+        elif isinstance(fact.data, DecisionMade):
+            decisions.setdefault(fact.data.attempt, []).append(fact)
+    for of in starts.values():
+        if (start := winner(of)) is not None and isinstance(start.data, events.Started):
+            decided = admission_of(decisions.get(start.data.attempt, ()), start.at_s)
+            if start.data.klass and decided is not None and _class(decided) != _class(start):
+                yield Superseded(start, decided, _ADMITTED, "class")
+
+
+def _class(fact: Known) -> str | None:
+    return _fields(fact.data).get("class")
 
 
 def _once(submitted: Sequence[Known]) -> Sequence[Known]:
@@ -153,23 +184,31 @@ def _because(fact: Known, counts: Known) -> str:
     return _BECAUSE[place]
 
 
-def _said(fact: Known, other: Known) -> str:
-    what = name_of(type(fact.data)).partition(".")[2].replace("_", " ")
-    told = ", ".join(f"{name} {value}" for name, value in _differing(fact, other).items())
+def _said(fact: Known, other: Known, of: str | None = None) -> str:
+    what = _what(fact).replace(".", " ").replace("_", " ")
+    told = ", ".join(f"{name} {value}" for name, value in _differing(fact, other, of).items())
     return f"{what} at {iso(instant(fact.at_s))}" + (f" with {told}" if told else "")
 
 
-def _differing(fact: Known, other: Known) -> dict[str, str]:
-    """Return what a fact says otherwise than another; of people only that it is somebody else."""
+def _differing(fact: Known, other: Known, of: str | None = None) -> dict[str, str]:
+    """Return what a fact says otherwise than another, of one thing or of all; of people only that it is another."""
     theirs = _fields(other.data)
-    found = {name: value for name, value in _fields(fact.data).items() if theirs.get(name) != value}
+    found = {
+        name: value
+        for name, value in _fields(fact.data).items()
+        if theirs.get(name) != value and of in (None, name)
+    }
     return {name: "of another person" if name == "user" else value for name, value in found.items()}
 
 
-def _document(fact: Known, other: Known) -> dict[str, Any]:
+def _document(fact: Known, other: Known, of: str | None = None) -> dict[str, Any]:
     return {
         "at": iso(instant(fact.at_s)),
-        "what": name_of(type(fact.data)).partition(".")[2],
+        "what": _what(fact),
         "source": fact.source,
-        "said": _differing(fact, other),
+        "said": _differing(fact, other, of),
     }
+
+
+def _what(fact: Known) -> str:
+    return name_of(type(fact.data)).removeprefix("workload.")

@@ -1,5 +1,7 @@
 """Segments, waits, hosts and the organisation's tables: versions in force, and those before."""
 
+from pathlib import Path
+
 from tests.integration.ledger.books import (
     CLUSTER,
     HOUR,
@@ -105,3 +107,27 @@ def test_shares_zones_and_periods_are_kept_with_the_row_that_set_them(ledger: Le
     assert ledger.rows("SELECT book, period, opened_seq, installed_gpu_ms, state FROM ledger.periods") == [
         (CLUSTER, "1970-01", 1, 5, "open")
     ]
+
+
+def test_what_was_told_otherwise_of_a_host_is_listed_by_the_documented_query(
+    ledger: Ledger, repository: Path
+) -> None:
+    """Two sources disagree at one instant; a third says what one of them says, and at another instant all agree."""
+    small, large = registered("h1", 4), registered("h1", 8)
+    ledger.append(
+        told(5, small, source="inventory"),
+        told(5, large, source="reconcile/slurm"),
+        told(9, large, source="inventory"),
+        told(9, large, source="stream/slurm"),
+        told(5, registered("h2", 4)),
+    )
+    page = (repository / "docs/inventory-file.md").read_text()
+    query = (
+        page.partition("```sql\n")[2]
+        .partition("```")[0]
+        .rstrip()
+        .removesuffix(";")
+        .replace(":text", "\\:text")
+    )
+    rows = ledger.rows(f"SELECT host, seq, source, counts FROM ({query}) AS listed")
+    assert rows == [("h1", 1, "inventory", "8 healthy"), ("h1", 2, "reconcile/slurm", "8 healthy")]

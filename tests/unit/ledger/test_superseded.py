@@ -1,11 +1,14 @@
 """Facts that lost are shown with what counts in their place, and why by rank."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from gpuledger.events import workload as events
+from gpuledger.events.decision import DecisionMade
 from gpuledger.events.registry import Fact
+from gpuledger.kernel.clock import instant
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.superseded import superseded
 
@@ -118,3 +121,52 @@ def test_what_changes_a_run_that_is_over_is_told_with_the_end_that_counts() -> N
     )
     (lost,) = superseded([late, ended(FIVE - 1, run="1", estimated=True)])
     assert lost.line().startswith("resized at 1970-01-01T05:00:00Z with")
+
+
+def start(klass: str | None, at_s: int = THREE, **keys: Any) -> Known:  # noqa: ANN401
+    given = {"run": "1", "attempt": 1, "gpus_milli": 8000, "hosts": ["h"], "klass": klass, **keys}
+    return fact(at_s, events.Started, **given)
+
+
+def decided(klass: str, at_s: int = 10, **keys: Any) -> Known:  # noqa: ANN401
+    given = {"attempt": 1, "account": "org/a", "gpus_milli": 8000, "hold_gpu_ms": 0, "reason": "r", **keys}
+    return fact(at_s, DecisionMade, "gpuledger/admission", klass=klass, **given)
+
+
+def test_the_class_of_a_start_that_an_admission_decided_otherwise_is_told() -> None:
+    """All else that the start says counts."""
+    begun, decision = start("unallocated"), decided("allocated")
+    (one,) = superseded([begun, decision, ended(FIVE)])
+    assert (one.fact, one.by, one.run, one.of) == (begun, decision, "1", "class")
+    assert one.line() == (
+        "started at 1970-01-01T03:00:00Z with class unallocated, says stream/slurm; its class does not count: decision"
+        " made at 1970-01-01T00:00:10Z with class allocated, says gpuledger/admission, and of the class of a run the"
+        " recorded decision counts."
+    )
+    assert (one.as_json()["said"], one.as_json()["by"]["said"]) == (
+        {"class": "unallocated"},
+        {"class": "allocated"},
+    )
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        (start("allocated"), decided("allocated")),
+        (start(None), decided("unallocated")),
+        (start("unallocated"), decided("allocated", attempt=2)),
+        (start("unallocated"), decided("allocated", at_s=FIVE)),
+        (start("unallocated"), decided("allocated", expires_at=instant(THREE))),
+    ],
+    ids=["alike", "not said", "of another attempt", "after the start", "expired by then"],
+)
+def test_a_start_contradicts_no_decision_that_does_not_count_for_it(facts: Sequence[Known]) -> None:
+    assert superseded(facts) == ()
+
+
+def test_of_records_that_tell_of_one_further_submission_the_loser_is_told() -> None:
+    early, late = (
+        submitted(100, version=version, eligible_at=instant(at_s)) for version, at_s in ((2, 200), (3, 300))
+    )
+    (one,) = superseded([submitted(0, version=1), early, late])
+    assert (one.fact, one.by, one.because) == (early, late, "the furthest version of a record counts")
