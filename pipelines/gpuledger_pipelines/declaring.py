@@ -16,6 +16,7 @@ SUITE = "suite"
 LEDGER_VIEWS = {
     "segments": "who held how many GPUs, from when to when",
     "waits": "who waited for how many GPUs, from when to when",
+    "submissions": "which workloads somebody asked for, and when",
     "hosts": "which GPUs were installed, and in which state",
     "shares": "which share of which account was in force when",
     "accounts": "the program tree",

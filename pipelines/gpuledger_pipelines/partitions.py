@@ -2,6 +2,7 @@
 
 import datetime as dt
 from dataclasses import dataclass
+from typing import TypedDict
 
 import dagster as dg
 
@@ -67,7 +68,15 @@ def utc_days(from_s: int, to_s: int) -> tuple[dt.date, dt.date]:
     return instant(from_s).date(), instant(to_s - 1).date()
 
 
-def days_touched(calendar: Calendar, span: Span) -> dict[str, list[dt.date] | list[int]]:
+class DaysTouched(TypedDict):
+    """The organisation's days that a span touches, and from when to when each is, in seconds since the epoch."""
+
+    days: list[dt.date]
+    starts: list[int]
+    ends: list[int]
+
+
+def days_touched(calendar: Calendar, span: Span) -> DaysTouched:
     """Return the organisation's days that the span touches, each from its first instant to its last.
 
     Raises:

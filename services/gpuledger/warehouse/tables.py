@@ -213,6 +213,63 @@ budget_vs_actual = sa.Table(
     comment="budget, what the account was owed and got, and why they differ; the causes sum to budget - delivered",
 )
 
+
+def _number(name: str, meaning: str, *, nullable: bool = False) -> sa.Column[int]:
+    """Return a column of seconds or counts; the name ends in which."""
+    return Column(name, BigInteger, nullable=nullable, comment=meaning)
+
+
+queue_wait_day = sa.Table(
+    "queue_wait_day",
+    METADATA,
+    _cluster(),
+    Column(
+        "day",
+        sa.Date,
+        primary_key=True,
+        comment="day of the organisation's zone on which the request could first run",
+    ),
+    _account(),
+    Column(
+        "class",
+        Text,
+        primary_key=True,
+        key="klass",
+        comment="allocated or unallocated: of the run, or without one as it was asked for",
+    ),
+    Column("size", Text, primary_key=True, comment="GPUs asked for: <1, 1, 2, 3-4, 5-8 and so on"),
+    Column(
+        "turn",
+        Text,
+        primary_key=True,
+        comment="first, or again: after a run of the workload had been stopped",
+    ),
+    _number("request_count", "requests that began to wait"),
+    _number("started_count", "those that got their GPUs"),
+    _number("at_once_count", "those of them that got them in the second in which they could first run"),
+    _number("waiting_count", "those that waited still at as_of_at"),
+    _number("withdrawn_count", "those that ended without GPUs"),
+    _number("p50_s", "seconds within which half have started; null: not known yet", nullable=True),
+    _number("p90_s", "seconds within which nine in ten have started; null: not known yet", nullable=True),
+    _number("p99_s", "seconds within which 99 in 100 have started; null: not known yet", nullable=True),
+    _number("longest_s", "seconds of the longest wait so far, over or not"),
+    Column(
+        "started_after_s",
+        sa.ARRAY(BigInteger),
+        nullable=False,
+        comment="seconds, ascending: each wait that ended in a start; those of several rows are put together",
+    ),
+    Column(
+        "unstarted_for_s",
+        sa.ARRAY(BigInteger),
+        nullable=False,
+        comment="seconds, ascending: how long each other request was seen to wait",
+    ),
+    Column("as_of_at", Instant, nullable=False, comment="who waits still was counted up to here"),
+    schema="warehouse",
+    comment="how long requests waited; quantiles are estimates that count who has not started (Kaplan and Meier)",
+)
+
 __all__ = [
     "budget_vs_actual",
     "gpu_bucket",
@@ -220,6 +277,7 @@ __all__ = [
     "layer_metrics_day",
     "layer_metrics_hour",
     "owed_hour",
+    "queue_wait_day",
     "usage_bucket",
     "usage_hour",
     "watermark",

@@ -23,7 +23,7 @@ DECISIONS, STATUS = ("ledger.cycle_decisions",), ("ledger.policy_status",)
 """What recent cycles decided, kept and forgotten but never changed; what the newest came to, a row a cluster."""
 VIEWS = ("ledger_read.segments", "ledger_read.waits", "ledger_read.hosts", "ledger_read.accounts", "ledger_read.shares",
          "ledger_read.balances", "ledger_read.periods", "ledger_read.buckets", "ledger_read.organisation",
-         "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks")  # fmt: skip
+         "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks", "ledger_read.submissions")  # fmt: skip
 WAREHOUSE_VIEWS = ("warehouse.demand_hour", "warehouse.entitlement_hour")
 OWN_VIEWS = ("telemetry.run_buckets",)
 """What the ledger itself reads."""
@@ -33,6 +33,7 @@ WAREHOUSE = (
     "warehouse.gpu_hour",
     "warehouse.layer_metrics_day",
     "warehouse.budget_vs_actual",
+    "warehouse.queue_wait_day",
     "warehouse.watermark",
 )
 

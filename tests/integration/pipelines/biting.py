@@ -23,13 +23,16 @@ SPAN = Span("c", START_S, START_S + DAY_S, START_S + 9 * DAY_S)
 
 
 def fill(database: Database) -> None:
-    """Two accounts on six GPUs for a day, one of which waits too."""
+    """Two accounts on six GPUs for a day; both wait, and one of them gets what it asked for."""
     facts = Facts(
         segments=[
             Segment("c/a", 2000, NOON_S, NOON_S + 2 * HOUR_S),
             Segment("c/b", 1000, NOON_S, NOON_S + HOUR_S, klass="unallocated"),
         ],
-        waits=[Wait("c/a", 1000, NOON_S, NOON_S + HOUR_S)],
+        waits=[
+            Wait("c/a", 1000, NOON_S, NOON_S + HOUR_S),
+            Wait("c/b", 1000, NOON_S - 600, NOON_S, workload="w1"),
+        ],
         hosts=[Host("h1", 4, "healthy", START_S), Host("h2", 2, "unhealthy", START_S)],
         accounts=["c/a", "c/b"],
     )

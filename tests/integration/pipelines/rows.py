@@ -13,7 +13,7 @@ START_S = int((dt.datetime(2024, 3, 1, tzinfo=dt.UTC) - EPOCH).total_seconds())
 HOUR_S, DAY_S = 3_600, 86_400
 TABLES = (
     "usage_bucket", "usage_hour", "owed_hour", "gpu_bucket", "gpu_hour", "layer_metrics_hour", "layer_metrics_day",
-    "budget_vs_actual",
+    "budget_vs_actual", "queue_wait_day",
 )  # fmt: skip
 
 
@@ -26,6 +26,8 @@ class Segment:
     klass: str = "allocated"
     hosts: tuple[str, ...] = ()
     run: str = "r1"
+    workload: str | None = None  # one of its own
+    user: str = "-"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Wait:
     from_s: int
     to_s: int | None
     minimum_runtime_s: int = 3_600
+    workload: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Facts:
     hosts: list[Host] = field(default_factory=list)
     shares: list[Share] = field(default_factory=list)
     accounts: list[str] = field(default_factory=list)
+    submitted: list[str] = field(default_factory=list)
     timezone: str | None = None
     cluster: str = "c"
 
@@ -104,9 +108,10 @@ class Database:
         self.execute(
             "INSERT INTO ledger.segments (book, workload, run, account, class, user_token, gpus_milli, hosts,"
             " from_at, to_at, estimated, since_seq)"
-            " VALUES (:b, :w, :run, :account, :klass, '-', :milli, :hosts, :f, :t, false, 1)",
+            " VALUES (:b, :w, :run, :account, :klass, :user, :milli, :hosts, :f, :t, false, 1)",
             [
-                {"b": book, "w": f"w{n}", "run": s.run, "account": s.account, "klass": s.klass,
+                {"b": book, "w": s.workload or f"w{n}", "run": s.run, "account": s.account, "klass": s.klass,
+                 "user": s.user,
                  "milli": s.gpus_milli, "hosts": list(s.hosts), "f": at(s.from_s), "t": at(s.to_s)}
                 for n, s in enumerate(facts.segments)
             ],
@@ -115,7 +120,7 @@ class Database:
             "INSERT INTO ledger.waits (book, workload, account, gpus_milli, minimum_runtime_s, priority,"
             " submitted_at, from_at, to_at, since_seq) VALUES (:b, :w, :account, :milli, :minimum, 0, :f, :f, :t, 1)",
             [
-                {"b": book, "w": f"q{n}", "account": w.account, "milli": w.gpus_milli,
+                {"b": book, "w": w.workload or f"q{n}", "account": w.account, "milli": w.gpus_milli,
                  "minimum": w.minimum_runtime_s, "f": at(w.from_s), "t": at(w.to_s)}
                 for n, w in enumerate(facts.waits)
             ],
@@ -136,11 +141,24 @@ class Database:
             "INSERT INTO ledger.accounts (account, path, created_seq) VALUES (:a, :a, 1)",
             [{"a": account} for account in facts.accounts],
         )
+        if facts.submitted:
+            self._submit(book, facts.submitted)
         if facts.timezone:
             self.execute(
                 "INSERT INTO ledger.organisation (set_seq, timezone, period) VALUES (1, :z, 'month')",
                 z=facts.timezone,
             )
+
+    def _submit(self, book: str, workloads: list[str]) -> None:
+        """Say in the journal that somebody asked for the workloads; nothing is ever taken out of it."""
+        self.execute("SELECT ledger.make_partitions(now())")
+        self.execute(
+            "INSERT INTO ledger.journal (book, seq, recorded_at, effective_at, type, source, event_id, digest,"
+            " workload, body, row_hash)"
+            " SELECT :b, coalesce(max(seq), 0) + 1, now(), now(), 'workload.submitted', 's', :w, '', :w, '{}', ''"
+            " FROM ledger.journal WHERE book = :b HAVING coalesce(bool_and(workload <> :w), true)",
+            [{"b": book, "w": workload} for workload in workloads],
+        )
 
     def book(self, facts: Facts, period: str) -> None:
         """Book the closed segments as charges of one period, in both commodities."""

@@ -37,6 +37,14 @@ def restate(url: str, span: Span) -> dict[str, int]:
     return rows
 
 
+def restate_one(url: str, table: str, span: Span) -> int:
+    """Restate one table over the span; return the rows that it wrote."""
+    warehouse = Warehouse(url=url)
+    rows = restated(warehouse, table, span)
+    warehouse.engine().dispose()
+    return rows
+
+
 def failed_gates(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
     """Gates that did not hold, by table."""
     return {e.asset_key.path[-1]: e for e in result.get_asset_check_evaluations() if not e.passed}

@@ -303,7 +303,7 @@ def test_a_wrong_row_stops_what_depends_on_it(database: Database, klass: str) ->
     told = str(evaluation.metadata["buckets sum to the segments of the ledger"].value)
     assert "c/a" in told
     assert str(GPU_HOUR + 1) in told
-    assert materialised(result) == {"usage_bucket"}
+    assert materialised(result) == {"usage_bucket", "queue_wait_day"}
 
 
 def test_a_ledger_that_moved_on_is_a_warning_not_a_stop(database: Database) -> None:

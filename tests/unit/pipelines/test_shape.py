@@ -3,7 +3,7 @@
 import pytest
 
 from gpuledger.warehouse import tables
-from gpuledger_pipelines.expectations import budget, layers, owed, usage
+from gpuledger_pipelines.expectations import budget, layers, owed, usage, waits
 
 COLUMNS = {
     "usage_bucket": (*usage.BUCKET_KEY, *usage.AMOUNTS),
@@ -14,6 +14,7 @@ COLUMNS = {
     "layer_metrics_hour": (*layers.HOUR_KEY, *layers.AMOUNTS, "reason"),
     "layer_metrics_day": (*layers.DAY_KEY, *layers.AMOUNTS, "reason"),
     "budget_vs_actual": (*budget.KEY, *budget.POTS, *budget.ACTUAL, *budget.CAUSES),
+    "queue_wait_day": waits.COLUMNS,
 }
 
 

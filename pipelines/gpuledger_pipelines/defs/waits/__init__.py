@@ -1,0 +1,1 @@
+"""How long requests waited for their GPUs."""
