@@ -21,8 +21,7 @@ class Floors:
 
     def __init__(self, ranking: Ranking) -> None:
         self._running = {path: node.running_milli for path, node in ranking.tree.nodes.items()}
-        self._floor = ranking.floor_milli
-        self._present = ranking.present_milli
+        self._ranking = ranking
 
     def count(self, leaf: str, gpus_milli: int) -> None:
         """Count GPUs as running at a leaf, fewer when negative."""
@@ -40,9 +39,10 @@ class Floors:
             taken: What goes besides.
         """
         least = {account: min(taken.get(account, gpus_milli), gpus_milli) for account in accounts}
+        floor_milli, present_milli = self._ranking.floor_milli, self._ranking.present_milli
         for account, least_milli in least.items():
             stays_milli = self._running[account] - gpus_milli
-            if stays_milli < self._floor[account] and stays_milli + least_milli <= self._present[account]:
+            if stays_milli < floor_milli[account] and stays_milli + least_milli <= present_milli[account]:
                 return False
         taken |= least
         return True

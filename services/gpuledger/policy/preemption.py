@@ -16,17 +16,18 @@ from collections import ChainMap, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Final
 
 from gpuledger.kernel.accounts import lineage
 from gpuledger.policy.contenders import Standing, Tier
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.floors import Floors, Taken
+from gpuledger.policy.leavers import Leavers
 from gpuledger.policy.placement import Placement
 from gpuledger.policy.ranking import Ranking
-from gpuledger.policy.state import PER_MILLE, ClusterState, PolicyConfig, RunId, RunningRun
+from gpuledger.policy.runs import Runs
+from gpuledger.policy.state import ClusterState, PolicyConfig, RunId, RunningRun
 from gpuledger.policy.tree import Node, Tree
 from gpuledger.policy.yard import Yard
 
@@ -81,30 +82,27 @@ class Preemption:
         state: The cluster.
         yard: Its hosts; victims are counted as leaving there.
         config: The knobs.
+        runs: The runs by account, for whoever knows them.
     """
 
     def __init__(
-        self, ranking: Ranking | Tree, state: ClusterState, yard: Yard, config: PolicyConfig
+        self,
+        ranking: Ranking | Tree,
+        state: ClusterState,
+        yard: Yard,
+        config: PolicyConfig,
+        runs: Runs | None = None,
     ) -> None:
         if isinstance(ranking, Tree):
             ranking = Ranking(ranking, config)
-        tree = ranking.tree
-        self._tree = tree
+        self._tree = ranking.tree
+        self._ranking = ranking
         self._yard = yard
-        self._at_s = state.at_s
-        self._quantum_s = config.quantum_s
-        self._hysteresis = Fraction(config.hysteresis_permille, PER_MILLE)
         self._floors = Floors(ranking)
-        self._is_by_issue = tree.floors_milli is not None
-        self._excess = ranking.excess
-        self._excess_rank = ranking.excess_rank
-        self._leaf = {account: tree.leaf_path(account) for account in {run.account for run in state.running}}
-        self._unallocated: list[RunningRun] = []
-        self._takeable: dict[str, list[RunningRun]] = defaultdict(list)
-        self._own: dict[str, list[RunningRun]] = defaultdict(list)
-        self._sort(state.running, ranking.unpaid_rank)
-        self._least: dict[str, int | None] = {}
-        """Lowest priority of the runs of an account that may leave for its own work."""
+        self._is_by_issue = ranking.tree.floors_milli is not None
+        runs = runs or Runs(state.running, state.at_s, config.quantum_s)
+        self._leavers = Leavers(runs, ranking, state.at_s)
+        self._leaf = self._leavers.leaf
         self._beyond: dict[tuple[str, frozenset[str]], list[_Candidate]] = {}
         self._in_vain: set[tuple[str, int, str | None, int, bool, frozenset[str]]] = set()
         """What was looked for and not found, until somebody else finds something."""
@@ -138,10 +136,12 @@ class Preemption:
         Most searches are in vain: that all together would not suffice is seen at one look.
         """
         asked = turn.workload.gpus_milli, turn.workload.gpu_model
-        own = takewhile(lambda run: run.priority < turn.workload.priority, self._own.get(turn.account, ()))
+        own = takewhile(lambda run: run.priority < turn.workload.priority, self._leavers.own(turn.account))
         candidates: list[_Candidate] = [(run, Ground.OWN, None, None) for run in own]
         if not only_own:
-            free: list[_Candidate] = [(run, Ground.UNALLOCATED, None, None) for run in self._unallocated]
+            free: list[_Candidate] = [
+                (run, Ground.UNALLOCATED, None, None) for run in self._leavers.unallocated
+            ]
             candidates = [*free, *self._others(turn, claims), *candidates]
         if self._moves:
             candidates = [
@@ -168,7 +168,7 @@ class Preemption:
         """Return a minimal set of runs that make room on these GPUs, whatever the ratios; None when there is none."""
         there = [
             run
-            for run in (*self._unallocated, *self._past_safety())
+            for run in (*self._leavers.unallocated, *self._past_safety())
             if run.id not in self._yard.leaving
             and not placement.keys().isdisjoint(self._yard.placements[run.id])
         ]
@@ -180,26 +180,23 @@ class Preemption:
 
     def may_take_own(self, account: str, priority: int) -> bool:
         """Say whether runs of an account could leave for its own work of a priority."""
-        if account not in self._least:
-            own = self._own.get(self._tree.leaf_path(account))
-            self._least[account] = own[0].priority if own else None
-        least = self._least[account]
+        least = self._leavers.least_priorities.get(self._tree.leaf_path(account))
         return least is not None and least < priority
 
     def least_of_own(self) -> dict[str, int]:
         """Return the lowest priority of the runs that may leave for work of their own account, by leaf."""
-        return {leaf: own[0].priority for leaf, own in self._own.items() if own}
+        return self._leavers.least_priorities
 
     def own_could_help(self, leaf: str, gpus_milli: int, gpu_model: str | None, priority: int) -> bool:
         """Say whether one of the runs that may leave for a gang of their own account is where it would help."""
         return any(
             run.priority < priority and self._yard.helps(run, gpus_milli, gpu_model)
-            for run in self._own.get(leaf, ())
+            for run in self._leavers.may_leave_for_own(leaf)
         )
 
     def rank_of(self, run: RunningRun) -> int:
         """Return the place of a run's account among all, the furthest beyond its share first."""
-        return self._excess_rank[self._tree.leaf_path(run.account)]
+        return self._ranking.excess_rank[self._tree.leaf_path(run.account)]
 
     def exceeded_by(self, turn: Turn) -> tuple[Standing, Standing] | None:
         """Return where a gang's side stood and the sibling that it exceeds most, of those that wait for the same GPUs.
@@ -214,11 +211,11 @@ class Preemption:
                 sibling.contender.path
                 for sibling in siblings
                 if sibling.contender.path != mine.account
-                and self._exceeds(mine.account, sibling.contender.path)
+                and self._ranking.exceeds(mine.account, sibling.contender.path)
                 and any(could_share(turn.workload.gpu_model, model) for model in sibling.models)
             ]
             if exceeded:
-                theirs = max(exceeded, key=lambda path: self._excess_rank[path])
+                theirs = max(exceeded, key=lambda path: self._ranking.excess_rank[path])
                 return _standing(nodes[mine.account]), _standing(nodes[theirs])
         return None
 
@@ -232,24 +229,8 @@ class Preemption:
         self._yard.stay(run)
         self._count(run, 1)
 
-    def _sort(self, runs: Iterable[RunningRun], unpaid_rank: dict[str, int]) -> None:
-        could_leave = (run for run in runs if run.is_preemptible(self._at_s))
-        by_loss = sorted(could_leave, key=lambda run: (run.lost_gpu_ms(self._at_s), run.id))
-        for run in by_loss:
-            leaf = self._leaf[run.account]
-            if run.klass == "unallocated":
-                self._unallocated.append(run)
-                continue
-            if run.safe_until_s(self._quantum_s) <= self._at_s:
-                self._takeable[leaf].append(run)
-            self._own[leaf].append(run)
-        self._unallocated.sort(key=lambda run: unpaid_rank[self._leaf[run.account]])
-        for own in self._own.values():
-            own.sort(key=lambda run: run.priority)
-
     def _past_safety(self) -> Iterator[RunningRun]:
-        for leaf in sorted(self._takeable, key=lambda leaf: self._excess_rank[leaf]):
-            yield from self._takeable[leaf]
+        return chain.from_iterable(map(self._leavers.takeable, self._leavers.leaves))
 
     def _claims(self, turn: Turn) -> frozenset[str]:
         """Return the accounts on the path of the asker that run less than credits issue them."""
@@ -270,7 +251,7 @@ class Preemption:
         With a claim to what it is issued the asker takes whatever floors leave, which then are what others are issued.
         """
         sides: list[tuple[str, Node, Node]] = []
-        for leaf in self._takeable:
+        for leaf in self._leavers.leaves:
             if leaf == asker:
                 continue
             mine, theirs = next(
@@ -278,19 +259,13 @@ class Preemption:
                 for a, b in zip(lineage(asker), lineage(leaf), strict=False)
                 if a != b
             )
-            if mine.path in claims or self._exceeds(theirs.path, mine.path):
+            if mine.path in claims or self._ranking.exceeds(theirs.path, mine.path):
                 sides.append((leaf, mine, theirs))
-        sides.sort(key=lambda side: self._excess_rank[side[0]])
-        sides.sort(key=lambda side: self._excess[side[2].path], reverse=True)
+        sides.sort(key=lambda side: self._ranking.excess[side[2].path], reverse=True)
         for leaf, mine, theirs in sides:
-            ground = Ground.RATIO if self._exceeds(theirs.path, mine.path) else Ground.ISSUE
+            ground = Ground.RATIO if self._ranking.exceeds(theirs.path, mine.path) else Ground.ISSUE
             standings = _standing(mine), _standing(theirs)
-            yield from ((run, ground, *standings) for run in self._takeable[leaf])
-
-    def _exceeds(self, theirs: str, mine: str) -> bool:
-        """Say whether used / entitled of the one exceeds that of the other by more than delta."""
-        (no_share, ratio), (_, other) = self._excess[theirs], self._excess[mine]
-        return no_share or ratio > other + self._hysteresis
+            yield from ((run, ground, *standings) for run in self._leavers.takeable(leaf))
 
     def _search(
         self, turn: Turn, candidates: list[Victim], suffices: Callable[[], bool]

@@ -8,15 +8,15 @@ instant on and that only runs would make good which leave later.
 """
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from copy import copy
 from enum import IntEnum
-from typing import NamedTuple
+from itertools import chain
 
 from gpuledger.policy.deadlines import Deadlines
-from gpuledger.policy.placement import HostState, Placement, Room
-from gpuledger.policy.places import place_runs
+from gpuledger.policy.occupancy import Occupancy, Occupant
+from gpuledger.policy.placement import Placement, Room
 from gpuledger.policy.state import ClusterState, Reservation, RunId, RunningRun
 
 _FEW_HOSTS = 8
@@ -30,19 +30,13 @@ class SizeClass(IntEnum):
     MANY_HOSTS = 2
 
 
-class _Occupant(NamedTuple):
-    """GPUs of a host that a run holds, and until when other accounts' work cannot take them."""
-
-    gpus_milli: int
-    safe_until_s: int
-
-
 class Yard:
     """The hosts while a cycle decides.
 
     Args:
         state: The cluster. Without hosts it is one host, of any model.
         quantum_s: How long a start of funded work is safe from other accounts' work.
+        occupancy: Who is where in that state, for whoever knows it; nothing here changes it.
 
     Attributes:
         placements: Where every run is.
@@ -53,73 +47,46 @@ class Yard:
         version: Grows with every change.
     """
 
-    def __init__(self, state: ClusterState, quantum_s: int) -> None:
-        self._hosts = state.hosts or _one_host(state)
-        self._knows_models = bool(state.hosts)
-        self._size = {host.host: host.gpus_milli for host in self._hosts if not host.draining}
+    def __init__(self, state: ClusterState, quantum_s: int, occupancy: Occupancy | None = None) -> None:
+        self._there = occupancy or Occupancy(state, quantum_s)
+        self._quantum_s = quantum_s
+        self._size = self._there.sizes
         self._largest_milli = max(self._size.values(), default=1)
         self._smallest_milli = min(self._size.values(), default=1)
-        self._model = {host.host: host.gpu_model for host in self._hosts}
-        self._at_s = state.at_s
-        self._empty = Room(self._hosts)
-        self._possible: dict[tuple[int, str | None], bool] = {}
-        self.placements = place_runs(state.running, self._hosts) if state.hosts else self._on_one_host(state)
-        self._runs = state.running
-        self._parts = {run.id: self._usable(self.placements[run.id]) for run in state.running}
-        self.started: list[RunningRun] = []
         self.version = 0
+        self._begin(state.at_s)
+
+    def at(self, at_s: int) -> "Yard":
+        """Return the same hosts and runs at another instant, as if nothing had been decided yet."""
+        assert not self.version  # noqa: S101 - nothing has been decided here
+        yard = copy(self)
+        yard._begin(at_s)  # noqa: SLF001 - one of its own
+        return yard
+
+    def _begin(self, at_s: int) -> None:
+        """Take what a cycle changes for its own, at an instant; nothing has been decided yet."""
+        there = self._there
+        self._at_s = at_s
+        self.placements, self._parts = dict(there.placements), dict(there.parts)
+        self.started: list[RunningRun] = []
         self.leaving: set[RunId] = set()
-        self._quantum_s = quantum_s
-        self._free = dict(self._size)
-        self._occupants: dict[str, list[_Occupant]] = defaultdict(list)
-        for run in state.running:
-            safe_until_s = run.safe_until_s(quantum_s)
-            for host, milli in self._parts[run.id]:
-                self._free[host] -= milli
-                self._occupants[host].append(_Occupant(milli, safe_until_s))
+        self._free, self._soon, self._most = dict(there.free), dict(there.free), there.most_at(at_s)
         self.free_milli = sum(self._free.values())
-        self._soon = dict(self._free)
-        self._most = self._without_protected()
+        self._started_on: dict[str, list[Occupant]] = {}
         self._promised: Counter[str] = Counter()
         self.deadlines = Deadlines()
         self._bounds: list[Reservation] = []
         self._bound_on: dict[str, Reservation] = {}
-        self._lasting = self._empty.with_free(self._soon)
+        self._lasting = there.room.copy()
         self._now: dict[int, Room] = {}
         self._stale: set[str] = set()
         # What has been seen not to fit, until more becomes free.
         self._full: set[tuple[int, int, str | None]] = set()
         self._full_soon: set[tuple[int, str | None]] = set()
 
-    def at(self, at_s: int) -> "Yard":
-        """Return the same hosts and runs at another instant, as if nothing had been decided yet."""
-        assert not self.version  # noqa: S101 - nothing has been decided here
-        self._room_beside(0)
-        yard = copy(self)
-        yard.begin(at_s)
-        return yard
-
-    def begin(self, at_s: int) -> None:
-        """Take what a cycle changes for its own, at an instant; nothing has been decided yet."""
-        ended = any(self._at_s < run.protected_until_s <= at_s for run in self._runs)
-        self._at_s = at_s
-        self._most = self._without_protected() if ended else dict(self._most)
-        self.placements, self._parts = dict(self.placements), dict(self._parts)
-        self.started, self.leaving = [], set()
-        self._free, self._soon = dict(self._free), dict(self._soon)
-        self._occupants = defaultdict(list, {host: list(there) for host, there in self._occupants.items()})
-        self._promised, self._bounds, self._bound_on = Counter(), [], {}
-        self.deadlines = Deadlines()
-        self._lasting = self._lasting.copy()
-        self._now = {beside: room.copy() for beside, room in self._now.items() if not beside}
-        self._stale, self._full, self._full_soon = set(), set(), set()
-
     def is_possible(self, gpus_milli: int, gpu_model: str | None) -> bool:
         """Say whether a gang fits into the cluster when nothing runs."""
-        asked = (gpus_milli, self._of(gpu_model))
-        if asked not in self._possible:
-            self._possible[asked] = self._empty.fit(*asked) is not None
-        return self._possible[asked]
+        return self._there.is_possible(gpus_milli, self._of(gpu_model))
 
     def has(self, placement: Placement) -> bool:
         """Say whether the hosts of a placement take runs, and are large enough."""
@@ -147,7 +114,7 @@ class Yard:
         for host, _ in self._parts[run.id]:
             size_milli = self._size[host]
             least_milli = gpus_milli if gpus_milli <= size_milli else gpus_milli % size_milli or size_milli
-            if self._most[host] >= least_milli and model in (None, self._model[host]):
+            if self._most[host] >= least_milli and model in (None, self._there.models[host]):
                 return True
         return False
 
@@ -209,13 +176,13 @@ class Yard:
         """Let a run start where its placement says."""
         self.started.append(run)
         self.placements[run.id] = run.placement
-        self._parts[run.id] = self._usable(run.placement)
+        self._parts[run.id] = self._there.usable(run.placement)
         for host, milli in run.placement.items():
             self._free[host] -= milli
             self._soon[host] -= milli
             self._most[host] -= milli
             self.free_milli -= milli
-            self._occupants[host].append(_Occupant(milli, run.safe_until_s(self._quantum_s)))
+            self._started_on.setdefault(host, []).append(Occupant(milli, run.safe_until_s(self._quantum_s)))
             self._change(host)
 
     def leave(self, run: RunningRun) -> None:
@@ -291,19 +258,8 @@ class Yard:
         """Return the bound reservations that work would pass, earliest first."""
         return tuple(bound for bound in self._bounds if bound.at_s < safe_until_s)
 
-    def _without_protected(self) -> dict[str, int]:
-        """Return what every host has beside the runs that are protected."""
-        most = dict(self._size)
-        for run in self._runs:
-            if not run.is_preemptible(self._at_s):
-                for host, milli in self._parts[run.id]:
-                    most[host] -= milli
-        return most
-
     def _room_beside(self, constraints: int) -> Room:
         """Return the room of starts beside the first so many bound reservations."""
-        if 0 not in self._now:
-            self._now[0] = self._empty.with_free({host: self._available(host, 0) for host in self._size})
         if constraints not in self._now:
             room = self._now[constraints] = self._now[0].copy()
             for host in self._bound_on.keys() & self._size.keys():
@@ -311,10 +267,7 @@ class Yard:
         return self._now[constraints]
 
     def _of(self, gpu_model: str | None) -> str | None:
-        return gpu_model if self._knows_models else None
-
-    def _usable(self, placement: Placement) -> list[tuple[str, int]]:
-        return [(host, milli) for host, milli in placement.items() if host in self._size]
+        return gpu_model if self._there.knows_models else None
 
     def _promise(self, placement: Placement, due_s: int | None, sign: int) -> None:
         for host, milli in placement.items():
@@ -322,7 +275,7 @@ class Yard:
             self._most[host] -= sign * milli
             if due_s is not None:
                 self.deadlines.promise(host, due_s, sign * milli)
-        self._shift(self._usable(placement), -sign)
+        self._shift(self._there.usable(placement), -sign)
 
     def _shift(self, parts: Iterable[tuple[str, int]], sign: int) -> None:
         for host, milli in parts:
@@ -337,6 +290,8 @@ class Yard:
 
     def _freshen(self) -> None:
         """Bring the rooms of starts up to date with what changed since one was asked for."""
+        if not self._now:
+            self._now[0] = self._there.room.copy()
         if not self._stale:
             return
         for constraints, room in self._now.items():
@@ -373,16 +328,6 @@ class Yard:
         A run that was told to leave for work of its own account may be safe beyond it, and be spared after all.
         """
         at_s = max(bound.at_s, self._at_s)
-        safe_milli = sum(
-            occupant.gpus_milli for occupant in self._occupants[host] if occupant.safe_until_s > at_s
-        )
+        there = chain(self._there.occupants[host], self._started_on.get(host, ()))
+        safe_milli = sum(occupant.gpus_milli for occupant in there if occupant.safe_until_s > at_s)
         return self._size[host] - bound.placement[host] - self._promised[host] - safe_milli
-
-    def _on_one_host(self, state: ClusterState) -> dict[RunId, Placement]:
-        return {run.id: {state.cluster: run.gpus_milli} for run in state.running}
-
-
-def _one_host(state: ClusterState) -> tuple[HostState, ...]:
-    if not state.healthy_milli:
-        return ()
-    return (HostState(host=state.cluster, gpus_milli=state.healthy_milli, gpu_model=""),)

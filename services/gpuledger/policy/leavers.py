@@ -1,0 +1,84 @@
+"""Who may leave, in which order: of whom leaves for others, and of whom leaves for work of its own account. Pure.
+
+Lists are made when they are asked for; whether anybody may leave at all is known without.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from gpuledger.policy.ranking import Ranking
+from gpuledger.policy.runs import Runs
+from gpuledger.policy.state import RunId, RunningRun
+
+
+class Leavers:
+    """The runs that may leave at the beginning of a cycle.
+
+    Args:
+        runs: The runs at that instant.
+        ranking: The accounts as they stand then.
+        at_s: The instant.
+
+    Attributes:
+        leaf: The leaf at which the work of each account counts that runs anything.
+    """
+
+    def __init__(self, runs: Runs, ranking: Ranking, at_s: int) -> None:
+        self._runs, self._ranking, self._at_s = runs, ranking, at_s
+        self.leaf = {account: ranking.tree.leaf_path(account) for account in runs.allocated_milli}
+        self._owners: dict[str, list[str]] = defaultdict(list)
+        for account, leaf in self.leaf.items():
+            self._owners[leaf].append(account)
+        self._takeable: dict[str, list[RunningRun]] = {}
+        self._own: dict[str, list[RunningRun]] = {}
+
+    @cached_property
+    def unallocated(self) -> list[RunningRun]:
+        """The unallocated runs: of the accounts that used most without paying first, who loses least first."""
+        if not self._runs.unallocated:
+            return []
+        rank, leaf = self._ranking.unpaid_rank, self.leaf
+        return sorted(
+            self._runs.unallocated.values(),
+            key=lambda run: (rank[leaf[run.account]], run.lost_gpu_ms(self._at_s), run.id),
+        )
+
+    @cached_property
+    def leaves(self) -> list[str]:
+        """The leaves that have runs past their protection and their quantum, the furthest beyond its share first."""
+        there = {self.leaf[account]: None for account in self._runs.takeable}
+        return sorted(there, key=lambda leaf: self._ranking.excess_rank[leaf])
+
+    def takeable(self, leaf: str) -> list[RunningRun]:
+        """Return the runs of a leaf past their protection and their quantum, who loses least first."""
+        if leaf not in self._takeable:
+            at_s, there = self._at_s, self._of(leaf, self._runs.takeable)
+            self._takeable[leaf] = sorted(there, key=lambda run: (run.lost_gpu_ms(at_s), run.id))
+        return self._takeable[leaf]
+
+    def own(self, leaf: str) -> list[RunningRun]:
+        """Return the runs of a leaf that may leave for its own work: the lowest priority first, then the least loss."""
+        if leaf not in self._own:
+            at_s, there = self._at_s, self._of(leaf, self._runs.unprotected)
+            self._own[leaf] = sorted(there, key=lambda run: (run.priority, run.lost_gpu_ms(at_s), run.id))
+        return self._own[leaf]
+
+    def may_leave_for_own(self, leaf: str) -> Iterator[RunningRun]:
+        """Yield the same runs, in any order."""
+        return self._of(leaf, self._runs.unprotected)
+
+    def least_priority(self, leaf: str) -> int | None:
+        """Return the lowest priority of these; None without any."""
+        found = (self._runs.least_priority(account) for account in self._owners.get(leaf, ()))
+        return min((least for least in found if least is not None), default=None)
+
+    @cached_property
+    def least_priorities(self) -> dict[str, int]:
+        """The lowest priority by leaf that has such runs."""
+        found = {leaf: self.least_priority(leaf) for leaf in self._owners}
+        return {leaf: least for leaf, least in found.items() if least is not None}
+
+    def _of(self, leaf: str, groups: Mapping[str, Mapping[RunId, RunningRun]]) -> Iterator[RunningRun]:
+        for account in self._owners.get(leaf, ()):
+            yield from groups.get(account, {}).values()

@@ -1,0 +1,51 @@
+"""Who leaves first."""
+
+from tests.unit.policy.forests import AT_S, forest, run
+
+from gpuledger.policy.leavers import Leavers
+from gpuledger.policy.ranking import Ranking
+from gpuledger.policy.runs import Runs
+from gpuledger.policy.state import PolicyConfig, RunningRun
+
+
+def leavers(*running: RunningRun) -> Leavers:
+    config = PolicyConfig()
+    accounts = {
+        "a": {"used": 10, "unallocated_gpu_ms": 1},
+        "p": {"used": 0},
+        "p/x": {"used": 30, "unallocated_gpu_ms": 2},
+    }
+    tree = forest(accounts, running={"p": 1})
+    return Leavers(Runs(running, AT_S, config.quantum_s), Ranking(tree, config), AT_S)
+
+
+def names(runs: list[RunningRun]) -> list[str]:
+    return [one.workload for one in runs]
+
+
+def test_of_an_account_who_loses_least_and_for_its_own_work_the_lowest_priority() -> None:
+    saved = run("a", gpus=8, name="saved", checkpointed_at_s=AT_S - 1)
+    small = run("a", gpus=1, name="small", priority=1)
+    large = run("a", gpus=2, name="large")
+    found = leavers(large, small, saved)
+    assert names(found.takeable("a")) == ["saved", "small", "large"]
+    assert names(found.own("a")) == ["saved", "large", "small"]
+    assert sorted(one.workload for one in found.may_leave_for_own("a")) == ["large", "saved", "small"]
+    assert found.least_priorities == {"a": 0}
+    assert (found.least_priority("a"), found.least_priority("p/x")) == (0, None)
+
+
+def test_of_several_the_account_that_is_furthest_beyond_its_share_or_paid_least() -> None:
+    runs = [run(path, gpus=1, name=path) for path in ("a", "p", "p/x")]
+    free = [run(path, gpus=1, name=f"free {path}", klass="unallocated") for path in ("a", "p/x")]
+    found = leavers(*runs, *free)
+    assert found.leaf == {"a": "a", "p": "p/~own", "p/x": "p/x"}
+    assert found.leaves == ["p/~own", "p/x", "a"]  # its own work has no share there
+    assert names(found.takeable("p/~own")) == ["p"]
+    assert names(found.unallocated) == ["free p/x", "free a"]
+
+
+def test_nobody_leaves_where_nobody_may() -> None:
+    found = leavers(run("a", gpus=1, protected_until_s=AT_S + 1))
+    assert (found.leaves, found.unallocated, found.takeable("a"), found.own("a")) == ([], [], [], [])
+    assert found.least_priorities == {}
