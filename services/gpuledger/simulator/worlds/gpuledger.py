@@ -6,9 +6,10 @@ fact that wakes it, and at each full interval. Of one instant there is one cycle
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from gpuledger.policy.cycle import Action, Cycle, Decision, Shared, run_cycle
-from gpuledger.policy.ordered import ordered
+from gpuledger.policy.ordering import Ordering
 from gpuledger.simulator.books import Books
 from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, HostCondition, Left, Submitted
 from gpuledger.simulator.scenario import Scenario
@@ -45,7 +46,11 @@ class Gpuledger:
         self._every_s = scenario.cycle_s
         self._config = scenario.policy
         # Credits of one cycle are told to the next with what each account was issued.
-        self._run = ordered if scenario.policy.division == "deficit" else run_cycle
+        self._run = (
+            Ordering(scenario.policy).cycle
+            if scenario.policy.division == "deficit"
+            else partial(run_cycle, config=scenario.policy)
+        )
         self._books = Books(
             scenario.cluster, scenario.hosts, scenario.accounts, scenario.policy, scenario.start_s
         )
@@ -107,7 +112,7 @@ class Gpuledger:
         state = self._books.state(at_s, saved_s)
         if state is None:
             return None
-        cycle = self._run(state, self._config)
+        cycle = self._run(state)
         self._books.decided(cycle)
         return cycle
 
