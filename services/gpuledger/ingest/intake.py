@@ -18,7 +18,7 @@ from gpuledger.ingest import telemetry
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
-from gpuledger.ledger import queries, remapping, ticking
+from gpuledger.ledger import queries, remapping, store, ticking
 from gpuledger.ledger.append import Appended, append
 from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.health_states import state_changes
@@ -28,6 +28,8 @@ from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.ticking import Ticked
 
 ACCOUNT_SOURCE = "gpuledger/accounts"
+
+ZONE_SOURCE = "gpuledger/settings"
 
 
 @cache
@@ -80,6 +82,7 @@ class Intake:
         with reading(engine) as reader:
             self._accounts = set(queries.account_paths(reader))
             booked = queries.booked_accounts(reader) if remapping.versions(reader) else set()
+            self._is_zone_told = queries.is_zone_set(reader) or default_calendar == Calendar()
         self._people: set[str] = set()
         # Whoever booked what a mapping led to may have ended before the account was created.
         self.ensure_accounts(booked)
@@ -98,6 +101,8 @@ class Intake:
         batches: dict[tuple[str, bool], list[Event]] = {}
         for event in events:
             batches.setdefault((book_of(event.data), isinstance(event.data, Sampled)), []).append(event)
+        if any(book != ORG_BOOK for book, _ in batches):
+            self._ensure_zone(guard)
         # Samples are the large stream, and name neither an account nor a person.
         told = [event for (_, is_telemetry), batch in batches.items() if not is_telemetry for event in batch]
         self._ensure_accounts(told, guard)
@@ -189,6 +194,25 @@ class Intake:
     def _calendar(self, writer: Writer) -> Calendar:
         # Asked in every transaction: the organisation's zone may have been set since, by another process too.
         return queries.calendar(writer, self._default_calendar)
+
+    def _ensure_zone(self, guard: Guard | None) -> None:
+        """Write the zone of the settings down before the first fact: other processes may be started without them."""
+        if self._is_zone_told:
+            return
+
+        def tell(writer: Writer) -> None:
+            store.lock_book(writer, ORG_BOOK)
+            if queries.is_zone_set(writer) or queries.clusters(writer):
+                return
+            zone = self._default_calendar.timezone
+            fact = budget.PolicyChanged(
+                policy="organisation", timezone=zone, period=budget.PERIODS[0], by=budget.Part.INGEST
+            )
+            event, _ = make(id=f"zone/{zone}", source=ZONE_SOURCE, at_s=0, data=fact)
+            append(writer, ORG_BOOK, [event], clock=self.clock, calendar=self._default_calendar)
+
+        self._booked(ORG_BOOK, tell, guard)
+        self._is_zone_told = True
 
     def _ensure_people(self, events: Sequence[Event], guard: Guard | None) -> None:
         """Give people a key on first sight, before books that meet the same new person could wait for each other."""

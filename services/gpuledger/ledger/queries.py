@@ -236,6 +236,11 @@ def calendar(reader: Reader | Writer, default: Calendar, as_of: dt.datetime | No
     return Calendar(row[0]) if row else default
 
 
+def is_zone_set(reader: Reader | Writer) -> bool:
+    """Tell whether the organisation has set its zone; else each process cuts days by its own settings."""
+    return driver(reader).execute("SELECT 1 FROM ledger.organisation LIMIT 1").fetchone() is not None
+
+
 def require_cluster(reader: Reader | Writer, cluster: str | None) -> None:
     """Check that a cluster, when one is named, has a book.
 

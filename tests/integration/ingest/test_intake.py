@@ -240,3 +240,28 @@ def test_books_that_meet_what_is_new_do_not_wait_for_each_other(engine: sa.Engin
         finally:
             may_end.set()
             slow.join(30)
+
+
+ZONES = "SELECT timezone FROM ledger.organisation ORDER BY set_seq"
+
+
+def test_the_zone_of_the_settings_is_written_down_before_the_first_fact(engine: sa.Engine) -> None:
+    """Whoever comes later with other settings books by it; orders of the organisation alone do not fix it."""
+    tokyo = Calendar("Asia/Tokyo")
+    Intake(engine, FixedClock(NOON), tokyo).take(
+        [make(id="a", source="test", at_s=0, data=budget.AccountCreated(account="org/a"))[0]]
+    )
+    assert rows(engine, ZONES) == []
+    late = 16 * 3600  # the next day in Tokyo
+    Intake(engine, FixedClock(NOON), tokyo).take(run_of(late, late + 60))
+    Intake(engine, FixedClock(NOON), Calendar()).take([told(0, submitted("beta"))])
+    Intake(engine, FixedClock(NOON), Calendar("Europe/Berlin")).take([told(0, submitted("gamma"))])
+    assert rows(engine, ZONES) == [("Asia/Tokyo",)]
+    assert rows(engine, "SELECT DISTINCT effective_on::text FROM ledger.postings") == [("1970-01-02",)]
+
+
+def test_a_zone_that_a_budget_file_set_is_not_told_again(engine: sa.Engine) -> None:
+    tokyo = Intake(engine, FixedClock(NOON), Calendar("Asia/Tokyo"))
+    tokyo.take([make(id="zone", source="test", at_s=0, data=BERLIN)[0]])
+    tokyo.take([told(0, submitted())])
+    assert rows(engine, ZONES) == [("Europe/Berlin",)]
