@@ -4,24 +4,62 @@ Errors are not kept: the next click tries again.
 """
 
 import datetime as dt
+from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 
 from gpuledger import settings
 from gpuledger.client import LedgerClient, answers
+from gpuledger.kernel.errors import Refused
 
 TTL_S = 30
 """How old a figure on a page may be; each figure says as of when it is."""
 
 
-def open_client(url: str) -> LedgerClient:
+SIGNED_IN = "signed_in_with"
+"""Where a viewer's token stands in their session; it is gone when the page is closed."""
+
+
+class Asker(NamedTuple):
+    """Whose question it is. Answers are kept for each apart: nobody sees what was fetched for somebody else."""
+
+    url: str
+    token: str | None
+
+
+def open_client(url: str, token: str | None = None) -> LedgerClient:
     """Return a client of the API at an address."""
-    return LedgerClient(url)
+    return LedgerClient(url, token)
 
 
-@st.cache_resource(show_spinner=False)
-def _client(url: str) -> LedgerClient:
-    return open_client(url)
+@st.cache_resource(show_spinner=False, max_entries=100)
+def _client(asker: Asker) -> LedgerClient:
+    return open_client(*asker)
+
+
+def asker() -> Asker:
+    """Return who looks at the page: as they signed in, else as the pages themselves may ask."""
+    config = settings.load()
+    own: str | None = st.session_state.get(SIGNED_IN)
+    return Asker(config.api_url, own or _shared_token(config.api_token_file))
+
+
+def _shared_token(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        return file.read_text().partition("\n")[0].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(
+            f"GPULEDGER_API_TOKEN_FILE: {file} cannot be read",
+            hint="name a file with a token in its first line",
+        ) from error
+
+
+def sign_in(token: str) -> None:
+    """Ask as a token from now on, in this session."""
+    st.session_state[SIGNED_IN] = token.strip()
 
 
 def api_url() -> str:
@@ -31,17 +69,17 @@ def api_url() -> str:
 
 def clusters() -> answers.Clusters:
     """List the clusters and what can be asked of each."""
-    return _clusters(api_url())
+    return _clusters(asker())
 
 
 def layers(by: str, cluster: str, first: dt.date, last: dt.date) -> answers.Layers:
     """Return the four layers of the days from first to last, both included."""
-    return _layers(api_url(), by, cluster, first, last + dt.timedelta(days=1))
+    return _layers(asker(), by, cluster, first, last + dt.timedelta(days=1))
 
 
 def budget_vs_actual(cluster: str, period: str | None) -> answers.BudgetVersusActual:
     """Return budget against actual of a period, the newest unless given."""
-    return _budget_vs_actual(api_url(), cluster, period)
+    return _budget_vs_actual(asker(), cluster, period)
 
 
 def forget() -> None:
@@ -51,15 +89,15 @@ def forget() -> None:
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)
-def _clusters(url: str) -> answers.Clusters:
-    return _client(url).clusters()
+def _clusters(asker: Asker) -> answers.Clusters:
+    return _client(asker).clusters()
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)
-def _layers(url: str, by: str, cluster: str, from_: dt.date, to: dt.date) -> answers.Layers:
-    return _client(url).layers(by, cluster=cluster, from_=from_, to=to)
+def _layers(asker: Asker, by: str, cluster: str, from_: dt.date, to: dt.date) -> answers.Layers:
+    return _client(asker).layers(by, cluster=cluster, from_=from_, to=to)
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)
-def _budget_vs_actual(url: str, cluster: str, period: str | None) -> answers.BudgetVersusActual:
-    return _client(url).budget_vs_actual(cluster=cluster, period=period)
+def _budget_vs_actual(asker: Asker, cluster: str, period: str | None) -> answers.BudgetVersusActual:
+    return _client(asker).budget_vs_actual(cluster=cluster, period=period)

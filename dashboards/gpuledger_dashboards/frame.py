@@ -5,7 +5,7 @@ from typing import NoReturn, TypeVar
 
 import streamlit as st
 
-from gpuledger.kernel.errors import GpuledgerError
+from gpuledger.kernel.errors import GpuledgerError, Unidentified
 from gpuledger_dashboards import charts, data, empty, figures, tables
 
 T = TypeVar("T")
@@ -15,8 +15,26 @@ def ask(question: Callable[[], T]) -> T:
     """Return the API's answer, or say on the page why there is none and end the run."""
     try:
         return question()
+    except Unidentified as error:
+        ask_who(error)
     except GpuledgerError as error:
         end_with(empty.of_error(error, data.api_url()))
+
+
+def ask_who(error: Unidentified) -> NoReturn:
+    """Ask for a token where the API needs one or takes this one no more, and end the run."""
+    with st.form("sign-in", width=480):
+        st.subheader("Sign in")
+        if data.SIGNED_IN in st.session_state:
+            st.warning(
+                figures.plain(f"That did not open the door: {error.message}."), icon=":material/key_off:"
+            )
+        token = st.text_input("Token", type="password", autocomplete="current-password")
+        st.caption("Whoever runs the ledger makes one for you: it says what you may see.")
+        if st.form_submit_button("Sign in", icon=":material/login:") and token.strip():
+            data.sign_in(token)
+            st.rerun()
+    st.stop()
 
 
 def end_with(why: empty.Why) -> NoReturn:

@@ -5,6 +5,7 @@ from typing import Any
 from alembic import context
 from sqlalchemy import create_engine, pool, text
 
+import gpuledger.identity.tables
 import gpuledger.ledger.policy_tables
 import gpuledger.ledger.side_tables
 import gpuledger.ledger.tables
@@ -15,7 +16,7 @@ from gpuledger_migrations import roles
 MIGRATION_LOCK = 6_102_026
 """Advisory lock that keeps two migrations apart."""
 
-SCHEMAS = {"ledger", "side", "telemetry", "warehouse"}
+SCHEMAS = {"identity", "ledger", "side", "telemetry", "warehouse"}
 
 
 PARTITIONS = "SELECT oid::regclass::text FROM pg_class WHERE relispartition AND relkind = 'r'"

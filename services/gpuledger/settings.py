@@ -61,6 +61,16 @@ class Settings(BaseSettings):
     api_url: str = Field(
         default="http://127.0.0.1:8080", description="Where the dashboards find the ledger API."
     )
+    api_access: Literal["open", "token"] = Field(
+        default="open",
+        description="Who may ask the ledger API: anyone on its machine, who may read and change nothing,"
+        " or who shows a token.",
+    )
+    api_token_file: Path | None = Field(
+        default=None,
+        description="A file whose first line is the token that the dashboards show the API for everybody who"
+        " opens them; unset, each signs in with their own where one is needed.",
+    )
     timezone: str = Field(default="UTC", description="The organisation's IANA time zone.")
 
     @field_validator("*", mode="before")

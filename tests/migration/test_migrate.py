@@ -14,7 +14,7 @@ from gpuledger.database.embedded import EmbeddedPostgres
 from gpuledger.database.opening import newest_revision
 from gpuledger.kernel.errors import Unavailable
 
-SCHEMAS = ["ledger", "ledger_read", "side", "telemetry", "warehouse"]
+SCHEMAS = ["identity", "ledger", "ledger_read", "side", "telemetry", "warehouse"]
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def schemas(url: str) -> list[object]:
 
 def shape(url: str) -> list[tuple[object, ...]]:
     """Return everything that makes up the schema: columns, indexes, constraints, triggers, rights."""
-    ours = "('ledger', 'ledger_read', 'side', 'telemetry', 'warehouse')"
+    ours = "('identity', 'ledger', 'ledger_read', 'side', 'telemetry', 'warehouse')"
     return [
         *rows(url, "SELECT table_schema, table_name, column_name, data_type, is_nullable, column_default, is_identity"
                    f" FROM information_schema.columns WHERE table_schema IN {ours} ORDER BY 1, 2, 3"),
         *rows(url, f"SELECT indexdef FROM pg_indexes WHERE schemaname IN {ours} ORDER BY 1"),
         *rows(url, "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
-                   " WHERE conrelid::regclass::text ~ '^(ledger|side|telemetry|warehouse)' ORDER BY 1, 2"),
+                   " WHERE conrelid::regclass::text ~ '^(identity|ledger|side|telemetry|warehouse)' ORDER BY 1, 2"),
         *rows(url, "SELECT n.nspname, c.relname, c.relkind::text, c.relispartition, pg_get_userbyid(c.relowner)"
                    " FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
                    f" WHERE n.nspname IN {ours} ORDER BY 1, 2"),

@@ -8,13 +8,29 @@ from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from gpuledger.api import document, problems
+from gpuledger.api.access import Access, Mode
 from gpuledger.api.caching import NotModified, TaggedResponse
 from gpuledger.api.context import Context
+from gpuledger.api.limits import BoundedBody
 from gpuledger.api.metrics import CountRequests, Metrics
 from gpuledger.api.parameters import known_only
-from gpuledger.api.routes import allocations, balances, books, budgets, layers, operations, usage
+from gpuledger.api.routes import (
+    admissions,
+    allocations,
+    balances,
+    books,
+    budgets,
+    callers,
+    events,
+    layers,
+    operations,
+    orders,
+    usage,
+    workloads,
+)
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
+from gpuledger.streams.protocol import Broker
 
 DESCRIPTION = (
     "Balances, allocations, usage and the four layers of GPU clusters, as the ledger's book has them. "
@@ -34,16 +50,26 @@ class Application(FastAPI):
         return document.of(self)
 
 
-def create_app(engine: sa.Engine, clock: Clock, calendar: Calendar | None = None) -> FastAPI:
+def create_app(
+    engine: sa.Engine,
+    clock: Clock,
+    calendar: Calendar | None = None,
+    *,
+    mode: Mode = "open",
+    broker: Broker | None = None,
+) -> FastAPI:
     """Return the application.
 
     Args:
         engine: The database; the caller disposes of it.
         clock: The present.
         calendar: Cuts days and periods until the book holds the organisation's zone; UTC unless given.
+        mode: Who is let in.
+        broker: Where events go that are sent here; straight into the books without one.
     """
     context = Context(engine, clock, calendar or Calendar())
     metrics = Metrics(context)
+    access = Access(context, mode)
     app = Application(
         title="gpuledger",
         version=version("gpuledger"),
@@ -53,12 +79,15 @@ def create_app(engine: sa.Engine, clock: Clock, calendar: Calendar | None = None
         redoc_url=None,
         redirect_slashes=False,
     )
-    for subject in (balances, allocations, usage, layers, budgets, books):
-        app.include_router(subject.router(context), dependencies=[Depends(known_only)])
-    app.include_router(operations.router(context, metrics))
+    subjects = (balances, allocations, workloads, usage, layers, budgets, books, admissions, orders)
+    routers = [subject.router(context) for subject in subjects]
+    for routes in (*routers, events.router(context, broker), callers.router()):
+        app.include_router(routes, dependencies=[Depends(access), Depends(known_only)])
+    app.include_router(operations.router(context, metrics, access))
     problems.install(app)
     # The last one added meets the request first.
     app.add_middleware(NotModified)
+    app.add_middleware(BoundedBody)
     app.add_middleware(GZipMiddleware, minimum_size=_COMPRESS_FROM_BYTES, compresslevel=_COMPRESS_LEVEL)
     app.add_middleware(CountRequests, metrics=metrics)
     return app

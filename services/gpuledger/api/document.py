@@ -7,9 +7,17 @@ from fastapi.openapi.utils import get_openapi
 
 from gpuledger.api.answers import Problem
 from gpuledger.api.examples import EXAMPLES
-from gpuledger.api.problems import INTERNAL, MEDIA_TYPE, NOT_FOUND, REFUSED, UNAVAILABLE
+from gpuledger.api.problems import (
+    FORBIDDEN,
+    INTERNAL,
+    MEDIA_TYPE,
+    NOT_FOUND,
+    REFUSED,
+    UNAVAILABLE,
+    UNIDENTIFIED,
+)
 
-_V1_PROBLEMS = (NOT_FOUND, REFUSED, INTERNAL, UNAVAILABLE)
+_V1_PROBLEMS = (UNIDENTIFIED, FORBIDDEN, NOT_FOUND, REFUSED, INTERNAL, UNAVAILABLE)
 
 
 def of(app: FastAPI) -> dict[str, Any]:

@@ -110,6 +110,28 @@ BOOKS = {
     ],
     "dead_letters": 0, "as_of": _AS_OF,
 }  # fmt: skip
+WORKLOAD = {
+    "cluster": "philly", "workload": "8851", "at": _AS_OF, "state": "waits", "account": "philly/ee9e8c",
+    "gpus_milli": 8000, "minimum_runtime_s": 3600,
+    "events": [
+        {"at": "2026-12-01T08:58:10Z", "what": "submitted", "text": "asked for 8 GPUs", "run": None,
+         "estimated": False},
+    ],
+    "superseded": [],
+    "cost": {"charged_gpu_ms": 0, "charged_gpu_hours": "0.000"},
+    "decision": None, "ahead": None, "as_of": _AS_OF,
+}  # fmt: skip
+CALLER = {
+    "name": "slurm of philly", "role": "scheduler", "rights": ["admit", "post-events", "read-orders"],
+    "subtree": None, "clusters": ["philly"], "token": "2fcfc046405d",
+}  # fmt: skip
+EVENTS = {"events": 3, "accepted": 2, "repeated": 1}
+ADMISSION = {
+    "cluster": "philly", "workload": "8851", "attempt": 1, "class": "allocated", "account": "philly/ee9e8c",
+    "gpus_milli": 8000, "hold_gpu_ms": 8 * _HOUR, "protected_s": 3600, "expires_at": "2026-12-01T09:15:00Z",
+    "reason": "philly/ee9e8c has 29200.000 GPU-hours left.", "seq": 8842, "repeated": False,
+}  # fmt: skip
+ORDER = {"applied": True, "repeated": False, "seq": 8843, "key": "b7d5e1f0-0d0c-4c5e-9d43-6f3f1a1f2c11"}
 HEALTH = {"status": "ok", "version": "0.1.0"}
 READINESS = {"status": "ready", "revision": "0003"}
 
@@ -118,6 +140,12 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "getBalance": BALANCE,
     "getCurrentAllocations": CYCLE,
     "getCurrentDirectives": DIRECTIVES,
+    "getWorkload": WORKLOAD,
+    "getCaller": CALLER,
+    "postEvents": EVENTS,
+    "admit": ADMISSION,
+    "grant": ORDER,
+    "transfer": ORDER,
     "getUsage": USAGE,
     "listLayers": LAYERS,
     "getBudgetVersusActual": BUDGET_VERSUS_ACTUAL,

@@ -15,14 +15,18 @@ from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 
+from gpuledger.api import refusals
+from gpuledger.identity.caller import Caller
 from gpuledger.kernel.errors import (
     Conflict,
     Corrupt,
+    Forbidden,
     GpuledgerError,
     KeyReused,
     NotFound,
     Refused,
     Unavailable,
+    Unidentified,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -60,7 +64,21 @@ METHOD = Kind(
     "method-not-allowed",
     405,
     "This path does not take that method",
-    "Everything under /v1 answers GET so far. The Allow header lists what the path takes.",
+    "The Allow header lists what the path takes; /docs says which is for what.",
+)
+UNIDENTIFIED = Kind(
+    "unidentified",
+    401,
+    "It is not known who asks",
+    "Send Authorization: Bearer TOKEN with a token that is good. An admin of the ledger's host makes one with"
+    " `gpuledger token create`.",
+)
+FORBIDDEN = Kind(
+    "forbidden",
+    403,
+    "The token does not reach that far",
+    "Its role has not got the right, or the account or cluster lies outside of it. Ask for less, or with"
+    " another token.",
 )
 KEY_REUSED = Kind(
     "key-reused",
@@ -89,7 +107,19 @@ INTERNAL = Kind(
 )
 OTHER = Kind("http-error", 400, "The request failed", "The status code says how; see the detail.")
 
-KINDS = (REFUSED, NOT_FOUND, METHOD, KEY_REUSED, CONFLICT, UNAVAILABLE, CORRUPT, INTERNAL, OTHER)
+KINDS = (
+    REFUSED,
+    NOT_FOUND,
+    METHOD,
+    UNIDENTIFIED,
+    FORBIDDEN,
+    KEY_REUSED,
+    CONFLICT,
+    UNAVAILABLE,
+    CORRUPT,
+    INTERNAL,
+    OTHER,
+)
 
 _UNMIGRATED = (
     psycopg.errors.UndefinedTable,
@@ -103,6 +133,10 @@ def kind_of(error: GpuledgerError) -> Kind:
     match error:
         case NotFound():
             return NOT_FOUND
+        case Unidentified():
+            return UNIDENTIFIED
+        case Forbidden():
+            return FORBIDDEN
         case KeyReused():
             return KEY_REUSED
         case Refused():
@@ -127,14 +161,38 @@ def problem(
     errors: list[dict[str, str]] | None = None,
     headers: dict[str, str] | None = None,
 ) -> JSONResponse:
-    """Return a problem document as a response."""
+    """Return a problem document as a response to a request; see ``answer``."""
+    return answer(request.url.path, kind, detail, hint=hint, status=status, errors=errors, headers=headers)
+
+
+def answer(
+    path: str,
+    kind: Kind,
+    detail: str,
+    *,
+    hint: str = "",
+    status: int | None = None,
+    errors: list[dict[str, str]] | None = None,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    """Return a problem document.
+
+    Args:
+        path: What was asked for.
+        kind: The kind of error.
+        detail: What was wrong this time.
+        hint: What to do next; the kind's help unless given.
+        status: The status, where the kind has several.
+        errors: Pointers to what is wrong.
+        headers: More headers.
+    """
     body: dict[str, Any] = {
         "type": kind.path,
         "title": kind.title,
         "status": status or kind.status,
         "detail": detail,
         "hint": hint or kind.help,
-        "instance": request.url.path,
+        "instance": path,
     }
     if errors:
         body["errors"] = errors
@@ -145,7 +203,17 @@ def problem(
 
 
 async def _ours(request: Request, error: GpuledgerError) -> Response:
-    return problem(request, kind_of(error), error.message, hint=error.hint)
+    if isinstance(error, Unidentified | Forbidden):
+        refusals.log(request, error.message)
+    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unidentified) else None
+    # The hint names what is nearest, which may be somebody else's.
+    hint = "" if isinstance(error, NotFound) and not _sees_everything(request) else error.hint
+    return problem(request, kind_of(error), error.message, hint=hint, headers=headers)
+
+
+def _sees_everything(request: Request) -> bool:
+    caller: Caller | None = getattr(request.state, "caller", None)
+    return caller is None or caller.is_everywhere
 
 
 async def _invalid(request: Request, error: RequestValidationError) -> Response:

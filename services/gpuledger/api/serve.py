@@ -1,31 +1,56 @@
 """Run the API on this machine."""
 
+from ipaddress import ip_address
+
 from gpuledger.database.engine import make_engine
 from gpuledger.kernel.clock import SystemClock
+from gpuledger.kernel.errors import Refused
+from gpuledger.settings import Settings
 
 HOST = "127.0.0.1"
-"""There is no log-in yet, so nobody outside this machine is served unless asked for by name."""
+"""Whom nobody else reaches: an API that anyone may read is served nowhere else."""
 
 _GRACE_S = 10
 
 
+def check_address(host: str, settings: Settings) -> None:
+    """Refuse to let the network read an API that asks for no token.
+
+    Raises:
+        Refused: When the API is open and the address is not this machine's own.
+    """
+    if settings.api_access == "open" and not _is_loopback(host):
+        raise Refused(
+            f"whoever reaches {host} could read everything: the API is open",
+            hint="set GPULEDGER_API_ACCESS=token and hand out tokens (gpuledger token create), or bind to 127.0.0.1",
+        )
+
+
 def run(url: str, host: str = HOST, port: int = 8080) -> None:
-    """Serve until interrupted.
+    """Serve until interrupted, as the settings say.
 
     Args:
         url: SQLAlchemy URL of a migrated database.
         host: Address to bind.
         port: Port to bind.
+
+    Raises:
+        Refused: As ``check_address``.
     """
     import uvicorn
 
     from gpuledger.api.app import create_app
     from gpuledger.settings import load
+    from gpuledger.streams.opening import open_broker
 
+    settings = load()
+    check_address(host, settings)
     engine = make_engine(url)
+    broker = open_broker(settings) if settings.kafka_bootstrap else None
+    app = create_app(engine, SystemClock(), settings.calendar, mode=settings.api_access, broker=broker)
     try:
         uvicorn.run(
-            create_app(engine, SystemClock(), load().calendar),
+            app,
             host=host,
             port=port,
             log_level="warning",
@@ -35,3 +60,12 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
         )
     finally:
         engine.dispose()
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name, which may lead anywhere
+        return False

@@ -34,6 +34,7 @@ from gpuledger.cli import (
     simulating_compare,
     simulating_sweep,
     ticking,
+    tokens,
     topics,
     users,
     why,
@@ -89,6 +90,7 @@ app.add_typer(topics.app, name="topics")
 app.add_typer(dead_letters.app, name="dlq")
 app.add_typer(incidents.app, name="incident")
 app.add_typer(users.app, name="user")
+app.add_typer(tokens.app, name="token")
 app.command("serve")(running.serve)
 app.add_typer(agent.app, name="agent")
 app.add_typer(database.app, name="db")

@@ -14,6 +14,10 @@ def usage(
         str, typer.Option("--by", help="account, month, day, user, class, cluster, host or model.")
     ] = "account",
     cluster: Cluster = None,
+    account: Annotated[
+        str | None, typer.Option("--account", help="An account and all below it; all unless given.")
+    ] = None,
+    *,
     from_: From = None,
     to: To = None,
     as_of: AsOf = None,
@@ -35,11 +39,14 @@ def usage(
     config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
+        if account is not None:
+            queries.require_account(reader, account)
         calendar = queries.calendar(reader, config.calendar, known_at)
         from_s, to_s = window(from_, to, calendar)
         query = UsageQuery(
             by=By(by),
             cluster=cluster,
+            account=account,
             from_s=from_s,
             to_s=to_s,
             as_of=known_at,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpuledger.settings import Settings
 
 API_PORT, DASHBOARD_PORT, DAGSTER_PORT = 8080, 8501, 3000
+_EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - only compared with
 
 
 def pipeline_env(config: "Settings", url: str) -> dict[str, str]:
@@ -92,19 +93,25 @@ def serve(
         int, typer.Option("--port", help="The API's port; the next free one when busy.")
     ] = API_PORT,
     only_api: Annotated[bool, typer.Option("--only-api", help="No dashboards, no Dagster UI.")] = False,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Address that the API binds; 127.0.0.1 unless given.")
+    ] = None,
 ) -> None:
-    """Serve the API, the dashboards and the Dagster UI on 127.0.0.1 until Ctrl-C."""
+    """Serve the API until Ctrl-C, with it the dashboards and the Dagster UI, these on 127.0.0.1."""
     from gpuledger import settings
+    from gpuledger.api.serve import HOST, check_address
     from gpuledger.database.opening import open_database
 
-    config = settings.load()
+    config, address = settings.load(), host or HOST
+    check_address(address, config)
     with open_database(config) as engine:
-        serve_until_interrupted(
-            config, engine.url.render_as_string(hide_password=False), port=port, only_api=only_api
-        )
+        url = engine.url.render_as_string(hide_password=False)
+        serve_until_interrupted(config, url, host=address, port=port, only_api=only_api)
 
 
-def serve_until_interrupted(config: "Settings", url: str, *, port: int, only_api: bool) -> None:
+def serve_until_interrupted(
+    config: "Settings", url: str, *, port: int, only_api: bool, host: str | None = None
+) -> None:
     """Start the servers, print where they are, and wait.
 
     Raises:
@@ -116,12 +123,15 @@ def serve_until_interrupted(config: "Settings", url: str, *, port: int, only_api
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     with Children(config.home / "logs") as children:
-        api_port = free_port(port)
-        api = f"http://{HOST}:{api_port}"
+        api_port, bound = free_port(port), host or HOST
+        api = f"http://{HOST if bound in _EVERY_ADDRESS else bound}:{api_port}"
         program = (
-            "import sys; from gpuledger.api.serve import run; run(sys.argv[1], sys.argv[2], int(sys.argv[3]))"
+            "import os, sys; from gpuledger.api.serve import run;"
+            " run(os.environ['GPULEDGER_DATABASE_URL'], sys.argv[1], int(sys.argv[2]))"
         )
-        children.start("api", [sys.executable, "-c", program, url, HOST, str(api_port)], {})
+        children.start(
+            "api", [sys.executable, "-c", program, bound, str(api_port)], {"GPULEDGER_DATABASE_URL": url}
+        )
         places = [("API", f"{api}/docs")]
         if not only_api:
             places += _start_pages(children, config, url, api)

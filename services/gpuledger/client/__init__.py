@@ -1,5 +1,5 @@
 """A typed HTTP client of the ledger API."""
 
-from gpuledger.client.ledger import LedgerClient
+from gpuledger.client.ledger import LedgerClient, Order
 
-__all__ = ["LedgerClient"]
+__all__ = ["LedgerClient", "Order"]

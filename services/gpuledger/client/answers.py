@@ -260,9 +260,68 @@ class Books(Answer, frozen=True, kw_only=True):
     as_of: str
 
 
+class Workload(Answer, frozen=True, kw_only=True):
+    """A workload's story; ``decision`` while it waits, ``ahead`` where it was asked for."""
+
+    workload: str
+    cluster: str
+    account: str
+    state: str
+    events: tuple[dict[str, Any], ...]
+    decision: dict[str, Any] | None
+    ahead: dict[str, Any] | None
+    as_of: str
+
+
+class WhoAmI(Answer, frozen=True, kw_only=True):
+    """Who the API takes the caller for; no clusters and no subtree mean all."""
+
+    name: str
+    role: str
+    rights: tuple[str, ...]
+    subtree: str | None
+    clusters: tuple[str, ...]
+    token: str | None
+
+
+class TakenEvents(Answer, frozen=True, kw_only=True):
+    """What became of events."""
+
+    events: int
+    accepted: int
+    repeated: int
+
+
+class Admitted(Answer, frozen=True, kw_only=True):
+    """In which class an attempt may start, and what protects it."""
+
+    cluster: str
+    workload: str
+    attempt: int
+    klass: str = msgspec.field(name="class")
+    account: str
+    gpus_milli: int
+    hold_gpu_ms: int
+    protected_s: int
+    expires_at: str | None
+    reason: str
+    seq: int
+    repeated: bool
+
+
+class Ordered(Answer, frozen=True, kw_only=True):
+    """What became of an order about GPU-time."""
+
+    applied: bool
+    repeated: bool
+    seq: int | None
+    key: str
+
+
 class Problem(Answer, frozen=True, kw_only=True):
     """An error as the API reports it."""
 
+    type: str
     title: str
     status: int
     detail: str

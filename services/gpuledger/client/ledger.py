@@ -1,14 +1,26 @@
 """The client: one method per path, bounded in time and tries, errors by what the caller can do."""
 
 import datetime as dt
-from typing import Self, TypeVar
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 import httpx2
 import msgspec
 
 from gpuledger.client import answers
-from gpuledger.kernel.errors import Conflict, Corrupt, GpuledgerError, NotFound, Refused, Unavailable
+from gpuledger.kernel.errors import (
+    Conflict,
+    Corrupt,
+    Forbidden,
+    GpuledgerError,
+    KeyReused,
+    NotFound,
+    Refused,
+    Unavailable,
+    Unidentified,
+)
 from gpuledger.kernel.retries import retry_context
 
 _TIMEOUT = httpx2.Timeout(10, connect=2)
@@ -21,15 +33,36 @@ Moment = dt.date | dt.datetime
 Parameter = str | int | Moment | None
 
 
+class Order(NamedTuple):
+    """An order about GPU-time: whose, how much, where, when, and why.
+
+    Args:
+        gpu_ms: Milli-GPU x seconds, above zero.
+        period: Budget period, such as ``2026-12``.
+    """
+
+    account: str
+    gpu_ms: int
+    cluster: str
+    period: str
+    reason: str
+
+
 class LedgerClient:
-    """Reads the ledger API; safe to share between threads.
+    """Asks the ledger API; safe to share between threads.
+
+    What changes something may be repeated without harm, so that it is sent again when its answer was lost: events are
+    known by their identity, an admission stands until it is used, an order has a key.
 
     Args:
         base_url: Where the API answers, such as ``http://127.0.0.1:8080``.
+        token: The text of a token; none where the API is open.
         transport: Another way to reach it, for tests.
     """
 
-    def __init__(self, base_url: str, *, transport: httpx2.BaseTransport | None = None) -> None:
+    def __init__(
+        self, base_url: str, token: str | None = None, *, transport: httpx2.BaseTransport | None = None
+    ) -> None:
         self.base_url = base_url.rstrip("/")
         try:
             url = httpx2.URL(self.base_url)
@@ -46,7 +79,7 @@ class LedgerClient:
             transport=transport,
             # A proxy for the internet must not stand between two processes of one machine.
             trust_env=url.host not in _LOOPBACK,
-            headers={"Accept": "application/json"},
+            headers={"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {}),
         )
 
     def clusters(self, *, as_of: Moment | None = None) -> answers.Clusters:
@@ -126,16 +159,21 @@ class LedgerClient:
         by: str = "account",
         *,
         cluster: str | None = None,
+        account: str | None = None,
         from_: Moment | None = None,
         to: Moment | None = None,
         as_of: Moment | None = None,
     ) -> answers.Usage:
-        """Return GPU-time used, keyed by account, month, day, user, class, cluster, host or model."""
+        """Return GPU-time used, of an account and what is below it where one is named.
+
+        Keyed by account, month, day, user, class, cluster, host or model.
+        """
         return self._get(
             answers.Usage,
             "/v1/usage",
             by=by,
             cluster=cluster,
+            account=account,
             **{"from": from_},
             to=to,
             as_of=as_of,
@@ -173,6 +211,70 @@ class LedgerClient:
             as_of=as_of,
         )
 
+    def workload(
+        self,
+        workload: str,
+        *,
+        cluster: str | None = None,
+        what_if: bool = False,
+        as_of: Moment | None = None,
+    ) -> answers.Workload:
+        """Return a workload's story, and why it waits; ``what_if`` looks for what would let it start.
+
+        Raises:
+            NotFound: When the caller knows no such workload.
+        """
+        path = f"/v1/workloads/{quote(workload)}"
+        wanted = "true" if what_if else None
+        return self._get(answers.Workload, path, cluster=cluster, what_if=wanted, as_of=as_of)
+
+    def me(self) -> answers.WhoAmI:
+        """Return who the API takes this client for."""
+        return self._get(answers.WhoAmI, "/v1/me")
+
+    def post_events(self, events: Iterable[bytes]) -> answers.TakenEvents:
+        """Send CloudEvents in structured JSON, each as its bytes without line ends; at most 10,000.
+
+        Raises:
+            Refused: When one cannot be read; then none was taken.
+            Forbidden: When one speaks of what the token does not reach.
+        """
+        body = b"\n".join(events)
+        sent = self._send(
+            "POST", "/v1/events", content=body, headers={"Content-Type": "application/x-ndjson"}
+        )
+        return self._read(answers.TakenEvents, "/v1/events", sent)
+
+    def admit(self, cluster: str, workload: str) -> answers.Admitted:
+        """Ask in which class the next attempt of a workload may start; sets aside what protects it.
+
+        Raises:
+            NotFound: When the workload was not submitted.
+            Refused: When it runs already or is over.
+        """
+        return self._post(answers.Admitted, "/v1/admissions", {"cluster": cluster, "workload": workload})
+
+    def grant(self, order: Order, *, key: str | None = None, dry_run: bool = False) -> answers.Ordered:
+        """Give GPU-time to an account.
+
+        Args:
+            order: How much to whom, and why.
+            key: What a repetition is known by; random unless given.
+            dry_run: Only check it.
+
+        Raises:
+            Forbidden: When the account does not lie below the token's own.
+            Refused: When the book as it stands cannot take it.
+        """
+        return self._post(answers.Ordered, "/v1/budget/grants", order._asdict(), key=key, dry_run=dry_run)
+
+    def transfer(
+        self, order: Order, to: str, *, key: str | None = None, dry_run: bool = False
+    ) -> answers.Ordered:
+        """Move GPU-time from the order's account to another; see ``grant``."""
+        body = {**order._asdict(), "to": to}
+        return self._post(answers.Ordered, "/v1/budget/transfers", body, key=key, dry_run=dry_run)
+
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
@@ -187,7 +289,23 @@ class LedgerClient:
 
     def _get(self, kind: type[A], path: str, **parameters: Parameter) -> A:
         given = {name: _text(value) for name, value in parameters.items() if value is not None}
-        response = self._send(path, given)
+        return self._read(kind, path, self._send("GET", path, params=given))
+
+    def _post(
+        self,
+        kind: type[A],
+        path: str,
+        body: Mapping[str, object],
+        *,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> A:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key or str(uuid.uuid4())}
+        params = {"dry_run": "true"} if dry_run else {}
+        sent = self._send("POST", path, params=params, content=msgspec.json.encode(body), headers=headers)
+        return self._read(kind, path, sent)
+
+    def _read(self, kind: type[A], path: str, response: httpx2.Response) -> A:
         if response.is_success:
             try:
                 return msgspec.json.decode(response.content, type=kind)
@@ -198,13 +316,13 @@ class LedgerClient:
                 ) from error
         raise _error(self.base_url, path, response)
 
-    def _send(self, path: str, parameters: dict[str, str]) -> httpx2.Response:
+    def _send(self, method: str, path: str, **sent: Any) -> httpx2.Response:  # noqa: ANN401 - what httpx2 takes
         try:
             for attempt in retry_context(
                 on=httpx2.NetworkError, attempts=_ATTEMPTS, timeout=_PATIENCE_S, wait_max=0.5, wait_jitter=0.1
             ):
                 with attempt:
-                    return self._http.get(path, params=parameters)
+                    return self._http.request(method, path, **sent)
         except httpx2.TransportError as error:
             raise Unavailable(
                 f"the ledger API at {self.base_url} cannot be reached: {error}",
@@ -230,8 +348,14 @@ def _error(base_url: str, path: str, response: httpx2.Response) -> GpuledgerErro
             hint="check GPULEDGER_API_URL",
         )
     match response.status_code:
+        case 401:
+            return Unidentified(problem.detail, hint=problem.hint)
+        case 403:
+            return Forbidden(problem.detail, hint=problem.hint)
         case 404:
             return NotFound(problem.detail, hint=problem.hint)
+        case 409 if problem.type.endswith("/key-reused"):
+            return KeyReused(problem.detail, hint=problem.hint)
         case 409:
             return Conflict(problem.detail, hint=problem.hint)
         case 503:

@@ -5,6 +5,8 @@ GpuledgerError
 │   ├── NotFound   the thing named does not exist                         (exit 4, HTTP 404)
 │   ├── TooLarge   an amount is larger than the ledger can hold           (exit 2, HTTP 4xx)
 │   ├── KeyReused  the idempotency key stands for another command           (exit 2, HTTP 409)
+│   ├── Unidentified  nobody knows who asks: log in, then call again        (exit 2, HTTP 401)
+│   ├── Forbidden  who asks may not have or do it                         (exit 2, HTTP 403)
 │   └── BadRecord  one record cannot be read; it goes to the dead letters (exit 3 for the whole import)
 ├── Conflict       somebody else was faster: re-read and retry            (exit 75, HTTP 409)
 │   └── Fenced     this worker's epoch is over; it must stop              (exit 75)
@@ -44,6 +46,14 @@ class TooLarge(Refused):
 
 class KeyReused(Refused):
     """An idempotency key was used before, for another command."""
+
+
+class Unidentified(Refused):
+    """Who asks did not say who they are, or what they showed is not, or no longer, good."""
+
+
+class Forbidden(Refused):
+    """Who asks is known, and may not see or do this."""
 
 
 class BadRecord(Refused):

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, assert_never
 
 from gpuledger.database.engine import Reader
 from gpuledger.events.envelope import ORG_BOOK
-from gpuledger.kernel.accounts import own_path
+from gpuledger.kernel.accounts import SEPARATOR, own_path, owner_of
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
@@ -49,6 +49,7 @@ class UsageQuery:
     Args:
         by: The key of the rows.
         cluster: One cluster, or all.
+        account: An account and all below it, or all; of its ``~own``, what the account owns itself.
         from_s: Start of the window, seconds since the epoch; the beginning unless given.
         to_s: End of the window (exclusive); now unless given.
         as_of: Recorded time: what the book said then; now unless given.
@@ -56,6 +57,7 @@ class UsageQuery:
 
     by: By
     cluster: str | None = None
+    account: str | None = None
     from_s: int | None = None
     to_s: int | None = None
     as_of: dt.datetime | None = None
@@ -163,6 +165,17 @@ _KEYS = {
 }
 
 
+_WITHIN = "(%(account)s::text IS NULL OR s.account = %(account)s OR starts_with(s.account, %(below)s))"
+"""The condition on a segment that its account is the one asked for, or lies below it."""
+
+
+def _within(query: UsageQuery) -> dict[str, str | None]:
+    """Return the values of ``_WITHIN``. What an inner account owns itself stands under its own name."""
+    if query.account is None or owner_of(query.account) != query.account:
+        return {"account": query.account and owner_of(query.account), "below": None}
+    return {"account": query.account, "below": query.account + SEPARATOR}
+
+
 def _cuts(query: UsageQuery, span: tuple[int, int], calendar: Calendar) -> list[tuple[str, int, int]]:
     """Return (key, start, end) of the months or days that the span touches; the organisation's zone."""
     start_s, end_s = span
@@ -222,7 +235,7 @@ def _pieces(
              s AS (SELECT *, extract(epoch FROM from_at)::bigint AS from_s, extract(epoch FROM to_at)::bigint AS to_s,
                           extract(epoch FROM coalesce(to_at, capped_at))::bigint AS until_s
                    FROM ledger.segments AS s
-                   WHERE (%(cluster)s::text IS NULL OR s.book = %(cluster)s) AND {as_of_sql})
+                   WHERE (%(cluster)s::text IS NULL OR s.book = %(cluster)s) AND {_WITHIN} AND {as_of_sql})
         SELECT {"s.hosts" if per_host else _KEYS[query.by]} AS key,
                coalesce(sum({amount}) FILTER (WHERE s.to_s IS NOT NULL), 0)::bigint,
                coalesce(sum({amount}) FILTER (WHERE s.to_s IS NULL), 0)::bigint,
@@ -241,6 +254,7 @@ def _pieces(
         "ends": ends,
         "stop": ends[-1],
         "cluster": query.cluster,
+        **_within(query),
         **as_of_values,
     }
     rows = driver(reader).execute(sql, values).fetchall()
@@ -275,14 +289,14 @@ def _used(reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar) -> 
                       WHERE s.book = b.book AND s.workload = b.workload AND s.run = b.run AND {as_of_sql}
                         AND s.from_at < b.bucket_at + interval '5 minutes'
                       ORDER BY s.from_at DESC LIMIT 1) AS s ON true
-        WHERE b.rung = %(rung)s AND (%(cluster)s::text IS NULL OR b.book = %(cluster)s)
+        WHERE b.rung = %(rung)s AND (%(cluster)s::text IS NULL OR b.book = %(cluster)s) AND {_WITHIN}
           AND b.bucket_at >= to_timestamp(%(start)s) AND b.bucket_at < to_timestamp(%(end)s)
         GROUP BY 1
     """
     start = query.from_s if query.from_s is not None else 0
     values = {
         "rung": RUNG, "cluster": query.cluster, "start": start, "end": end_s, "timezone": calendar.timezone,
-        **as_of_values,
+        **_within(query), **as_of_values,
     }  # fmt: skip
     rows = driver(reader).execute(sql, values).fetchall()
     return {key: (sampled, int(used)) for key, sampled, used in rows}

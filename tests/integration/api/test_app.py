@@ -95,7 +95,8 @@ def test_the_document_has_names_examples_and_problems(api: TestClient) -> None:
         for operation in methods.values():
             if path.startswith("/v1/"):
                 good = operation["responses"]["200"]["content"]["application/json"]
-                assert "as_of" in good["example"]
+                assert good["example"]
+                assert "as_of" in good["example"] or "as_of" not in str(operation.get("parameters"))
                 assert "$ref" in good["schema"]
                 assert {"404", "422", "503"} <= operation["responses"].keys()
                 assert "application/problem+json" in operation["responses"]["422"]["content"]
@@ -111,7 +112,8 @@ def test_examples_have_the_keys_of_real_answers(api: TestClient) -> None:
         "/v1/balances/{account}": "/v1/balances/alpha/robotics",
     }
     for path, methods in document["paths"].items():
-        if path.startswith("/v1/"):
+        # Workloads, and what is sent, have tests of their own: here nothing but tables is filled.
+        if path.startswith("/v1/") and "get" in methods and path != "/v1/workloads/{workload}":
             example = methods["get"]["responses"]["200"]["content"]["application/json"]["example"]
             answer = api.get(asked.get(path, path)).json()
             if path == "/v1/directives/current":  # nothing is ordered here; orders have a test of their own

@@ -7,9 +7,13 @@ import httpx2
 import msgspec
 import pytest
 from fastapi.testclient import TestClient
+from tests.integration.ledger.books import Ledger, submitted
 
-from gpuledger.client import LedgerClient, answers
-from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.client import LedgerClient, Order, answers
+from gpuledger.events.envelope import encode
+from gpuledger.identity.roles import Role
+from gpuledger.kernel.clock import seconds
+from gpuledger.kernel.errors import Forbidden, NotFound, Refused
 
 
 @pytest.fixture
@@ -31,6 +35,34 @@ def test_every_answer_can_be_read(client: LedgerClient) -> None:
     assert client.usage("day", cluster="alpha").rows[0].key == "2026-01-10"
     assert client.layers("total", from_=dt.date(2026, 2, 1), to=dt.date(2026, 2, 2)).rows[0].occupancy
     assert client.budget_vs_actual(cluster="beta").rows[0].reason
+
+
+def test_a_schedulers_loop_over_the_real_api(
+    guarded: TestClient, own_ledger: Ledger, tokens: dict[Role, str]
+) -> None:
+    """What docs/api.md shows: events in, orders out, an admission before each start."""
+
+    def relay(request: httpx2.Request) -> httpx2.Response:
+        path, headers = request.url.raw_path.decode(), dict(request.headers)
+        answer = guarded.request(request.method, path, content=request.content, headers=headers)
+        return httpx2.Response(answer.status_code, content=answer.content)
+
+    with LedgerClient(
+        "http://127.0.0.1:8080", tokens[Role.SCHEDULER], transport=httpx2.MockTransport(relay)
+    ) as ledger:
+        assert ledger.me().clusters == ("alpha",)
+        now_s = seconds(own_ledger.clock.now())
+        fact = submitted("new", account="org/vision/video", minimum_runtime_s=3600)
+        event = encode(id="new", source="scheduler", at_s=now_s, data=fact)
+        assert ledger.post_events([event]).accepted == 1
+        assert ledger.post_events([event]).repeated == 1
+        assert ledger.directives("alpha").starts == ()
+        assert ledger.admit("alpha", "new").protected_s == 3600
+        assert ledger.workload("new").account == "org/vision/video"
+        with pytest.raises(Forbidden):
+            ledger.grant(Order("org/speech", 1, cluster="alpha", period="2026-12", reason="x"))
+        with pytest.raises(Forbidden):
+            ledger.directives("beta")
 
 
 def test_errors_keep_their_kind(client: LedgerClient) -> None:

@@ -93,6 +93,23 @@ def test_one_cluster_can_be_asked_for(busy: Ledger) -> None:
     assert busy.used("account", cluster="nowhere") == {}
 
 
+def test_an_account_and_what_is_below_it_can_be_asked_for(busy: Ledger) -> None:
+    for by in ("account", "class", "cluster", "month", "day", "model", "host"):
+        parts = [busy.usage(by, account=account) for account in ("org/vision", "org/speech")]
+        assert sum(part.total_gpu_ms for part in parts) == busy.usage(by).total_gpu_ms
+    assert busy.used("account", account="org/speech") == {"org/speech": GPU_HOUR}
+    assert busy.used("account", account="org") == busy.used("account")
+    assert busy.used("account", account="org/vis") == {}
+    assert busy.used("cluster", account="org/speech") == {"alpha": GPU_HOUR}
+
+
+def test_what_an_inner_account_owns_itself_is_below_it(ledger: Ledger) -> None:
+    ledger.append(*run_of(0, HOUR, "w1", account="org"), *run_of(0, HOUR, "w2", account="org/vision"))
+    own, rest = 8 * GPU_HOUR, 8 * GPU_HOUR
+    assert ledger.used("account", account="org") == {"org/~own": own, "org/vision": rest}
+    assert ledger.used("account", account="org/~own") == {"org/~own": own}
+
+
 @pytest.mark.parametrize(
     ("zone", "by", "expected"),
     [

@@ -14,10 +14,12 @@ from gpuledger.kernel.errors import (
     Conflict,
     Corrupt,
     Fenced,
+    Forbidden,
     GpuledgerError,
     NotFound,
     Refused,
     Unavailable,
+    Unidentified,
 )
 
 
@@ -27,6 +29,8 @@ from gpuledger.kernel.errors import (
         (Refused("a"), 422),
         (BadRecord("a", code="b"), 422),
         (NotFound("a"), 404),
+        (Unidentified("a"), 401),
+        (Forbidden("a"), 403),
         (Conflict("a"), 409),
         (Fenced("a"), 409),
         (Unavailable("a"), 503),

@@ -6,6 +6,11 @@ import sys
 import time
 
 import httpx2
+import pytest
+
+from gpuledger.api.serve import check_address
+from gpuledger.kernel.errors import Refused
+from gpuledger.settings import Settings
 
 PROGRAM = "import sys; from gpuledger.api.serve import run; run(sys.argv[1], port=int(sys.argv[2]))"
 
@@ -30,3 +35,16 @@ def _answer(url: str) -> int:
         except httpx2.TransportError:
             time.sleep(0.1)
     raise AssertionError(f"{url} does not answer")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost"])
+def test_an_open_api_is_served_on_this_machine(host: str) -> None:
+    check_address(host, Settings())
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "ledger.example"])
+def test_and_nowhere_else(host: str) -> None:
+    with pytest.raises(Refused, match="could read everything") as refused:
+        check_address(host, Settings())
+    assert "GPULEDGER_API_ACCESS=token" in refused.value.hint
+    check_address(host, Settings(api_access="token"))

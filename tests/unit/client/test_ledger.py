@@ -10,8 +10,18 @@ import pytest
 import stamina
 
 from gpuledger.api.examples import EXAMPLES
-from gpuledger.client import LedgerClient
-from gpuledger.kernel.errors import Conflict, Corrupt, GpuledgerError, NotFound, Refused, Unavailable
+from gpuledger.client import LedgerClient, Order
+from gpuledger.kernel.errors import (
+    Conflict,
+    Corrupt,
+    Forbidden,
+    GpuledgerError,
+    KeyReused,
+    NotFound,
+    Refused,
+    Unavailable,
+    Unidentified,
+)
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
@@ -81,7 +91,15 @@ def test_instants_are_sent_in_utc_and_need_a_zone() -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(404, NotFound), (422, Refused), (409, Conflict), (503, Unavailable), (500, Corrupt)],
+    [
+        (401, Unidentified),
+        (403, Forbidden),
+        (404, NotFound),
+        (422, Refused),
+        (409, Conflict),
+        (503, Unavailable),
+        (500, Corrupt),
+    ],
 )
 def test_problems_become_our_errors_with_their_hint(status: int, kind: type[GpuledgerError]) -> None:
     body = {"type": "/problems/x", "title": "T", "status": status, "detail": "what", "hint": "do"}
@@ -89,6 +107,74 @@ def test_problems_become_our_errors_with_their_hint(status: int, kind: type[Gpul
         _client(lambda _: httpx2.Response(status, json=body)).clusters()
     assert type(error.value) is kind
     assert (error.value.message, error.value.hint) == ("what", "do")
+
+
+def test_a_key_that_stands_for_another_order_is_no_conflict_to_retry() -> None:
+    body = {"type": "/problems/key-reused", "title": "T", "status": 409, "detail": "what", "hint": "do"}
+    with pytest.raises(KeyReused):
+        _client(lambda _: httpx2.Response(409, json=body)).clusters()
+
+
+def test_the_token_is_shown_each_time_and_stands_in_no_address() -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(200, json=EXAMPLES["getCaller"])
+
+    with LedgerClient("http://127.0.0.1:8080", "gpl_x_y", transport=httpx2.MockTransport(handler)) as client:
+        assert client.me().clusters == ("philly",)
+    assert seen[0].headers["authorization"] == "Bearer gpl_x_y"
+    assert "gpl" not in str(seen[0].url)
+    assert "authorization" not in _asked("getCaller", lambda plain: plain.me()).headers
+
+
+ORDER = Order("philly/ee9e8c", 3_600_000, cluster="philly", period="2026-12", reason="a deadline")
+
+
+def _asked(operation: str, question: Callable[[LedgerClient], object]) -> httpx2.Request:
+    seen: list[httpx2.Request] = []
+    question(_answering(operation, seen))
+    (request,) = seen
+    return request
+
+
+def test_orders_carry_a_key_of_their_own_unless_one_is_given() -> None:
+    first, second = (_asked("grant", lambda client: client.grant(ORDER)) for _ in range(2))
+    assert json.loads(first.content) == {**ORDER._asdict()}
+    keys = [request.headers["idempotency-key"] for request in (first, second)]
+    assert len(set(keys)) == 2
+    given = _asked("transfer", lambda client: client.transfer(ORDER, "philly/b", key="k1", dry_run=True))
+    assert given.headers["idempotency-key"] == "k1"
+    assert json.loads(given.content)["to"] == "philly/b"
+    assert str(given.url).endswith("/v1/budget/transfers?dry_run=true")
+
+
+def test_events_go_as_lines_and_an_attempt_is_admitted() -> None:
+    sent = _asked("postEvents", lambda client: client.post_events([b'{"a": 1}', b"{}"]))
+    assert (sent.content, sent.headers["content-type"]) == (b'{"a": 1}\n{}', "application/x-ndjson")
+    assert _answering("postEvents").post_events([]).repeated == 1
+    admitted = _answering("admit").admit("philly", "8851")
+    assert (admitted.klass, admitted.protected_s) == ("allocated", 3600)
+    assert _answering("grant").grant(ORDER).seq == 8843
+    assert _answering("getWorkload").workload("a/b c", what_if=True).state == "waits"
+    asked = _asked("getWorkload", lambda client: client.workload("a/b c", what_if=True))
+    assert asked.url.raw_path == b"/v1/workloads/a/b%20c?what_if=true"
+
+
+def test_an_order_whose_answer_was_lost_is_sent_again_under_its_key() -> None:
+    keys = []
+
+    def lost(request: httpx2.Request) -> httpx2.Response:
+        keys.append(request.headers["idempotency-key"])
+        if len(keys) == 1:
+            raise httpx2.ReadError("reset", request=request)
+        return httpx2.Response(200, json=EXAMPLES["grant"])
+
+    with stamina.set_testing(True, attempts=3):
+        assert _client(lost).grant(ORDER).applied
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
 
 
 def test_what_is_no_ledger_api_is_named() -> None:

@@ -14,7 +14,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeClient]:
     fake = FakeClient()
     st.cache_data.clear()
     st.cache_resource.clear()
-    monkeypatch.setattr(data, "open_client", lambda _: fake)
+    monkeypatch.setattr(data, "open_client", lambda *_: fake)
     yield fake
     st.cache_data.clear()
     st.cache_resource.clear()

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.dashboards.answers import status
 from tests.unit.dashboards.pages import BUDGET, PYRAMID, FakeClient, run_page, text_of
 
-from gpuledger.kernel.errors import Unavailable
+from gpuledger.kernel.errors import Unavailable, Unidentified
 
 
 @pytest.mark.parametrize("page", [PYRAMID, BUDGET], ids=lambda page: page.stem)
@@ -30,3 +30,20 @@ def test_an_empty_ledger_says_how_to_fill_it(client: FakeClient, page: Path) -> 
 def test_nothing_rolled_up_names_the_roll_up(client: FakeClient, page: Path) -> None:
     client.statuses = (status(rolled_up=False, periods=()),)
     assert "gpuledger rollup" in text_of(run_page(page))
+
+
+@pytest.mark.parametrize("page", [PYRAMID, BUDGET], ids=lambda page: page.stem)
+def test_who_is_not_known_is_asked_for_a_token(client: FakeClient, page: Path) -> None:
+    client.error = Unidentified("no token was sent")
+    app = run_page(page)
+    assert "Sign in" in text_of(app)
+    assert not app.warning
+    app.text_input[0].input("gpl_wrong")
+    app.button[0].click().run()
+    assert "did not open the door" in app.warning[0].value
+    client.error = None
+    app.text_input[0].input("gpl_right")
+    app.button[0].click().run()
+    assert not app.exception
+    assert "Sign in" not in text_of(app)
+    assert "gpl_" not in text_of(app)

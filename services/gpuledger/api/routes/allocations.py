@@ -5,13 +5,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from gpuledger.api import parameters
+from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Cycle, Directives
 from gpuledger.api.context import Context
-from gpuledger.database.engine import reading
+from gpuledger.database.engine import Reader, reading
+from gpuledger.identity.caller import Caller
+from gpuledger.identity.roles import Right
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.as_of import seq_of, vector_of
+from gpuledger.ledger.ownership import within
 from gpuledger.policy.directives import directives
 from gpuledger.policy.kept import latest_cycle
 from gpuledger.policy.orders import STALE_AFTER_S
@@ -34,35 +38,41 @@ def router(context: Context) -> APIRouter:
         operation_id="getCurrentAllocations",
         summary="The newest policy cycle of a cluster",
         response_model=Cycle,
+        **needs(Right.READ_WORK),
     )
     def get_current_allocations(
-        cluster: parameters.RequiredCluster, as_of: parameters.AsOf = None
+        cluster: parameters.RequiredCluster, caller: Asking, as_of: parameters.AsOf = None
     ) -> dict[str, Any]:
         """Return what was issued, and each decision with its reason; those to wait only while few wait."""
+        caller.cluster(cluster)
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
             believed = context.believed(reader, as_of)
             at_s, seq = context.now_or(believed), seq_of(vector_of(reader, believed), cluster)
             found = latest_cycle(reader, cluster, at_s=at_s, seq=seq, waiting_max=WAITING_MAX)
-        if found is None:
-            raise NotFound(
-                f"the policy has not run for cluster {cluster!r}", hint=f"gpuledger cycle --cluster {cluster}"
-            )
-        return {**found, "as_of": context.as_of(believed)}
+            if found is None:
+                raise NotFound(
+                    f"the policy has not run for cluster {cluster!r}",
+                    hint=f"gpuledger cycle --cluster {cluster}",
+                )
+            return {**_cut(reader, found, caller), "as_of": context.as_of(believed)}
 
     @routes.get(
         "/directives/current",
         operation_id="getCurrentDirectives",
         summary="What the newest policy cycle of a cluster orders",
         response_model=Directives,
+        **needs(Right.READ_ORDERS),
     )
     def get_current_directives(
         cluster: parameters.RequiredCluster,
+        caller: Asking,
         after: After = None,
         stale_after_s: StaleAfter = STALE_AFTER_S,
         as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
         """Return what to start where and what has to leave; with the cursor of the last answer, only what is newer."""
+        caller.cluster(cluster)
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
             believed = context.believed(reader, as_of)
@@ -79,3 +89,16 @@ def router(context: Context) -> APIRouter:
         return {"cluster": cluster, **told, "decided_at": decided_at, "as_of": context.as_of(believed)}
 
     return routes
+
+
+def _cut(reader: Reader, found: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    """Return a cycle with what concerns the caller's subtree alone: its accounts, and the work that is theirs."""
+    subtree = caller.scope.subtree
+    if subtree is None:
+        return found
+    told = found["decisions"] + found["reservations"]
+    own = within(reader, found["cluster"], {row["workload"] for row in told}, subtree)
+    cut = {
+        name: [row for row in found[name] if row["workload"] in own] for name in ("decisions", "reservations")
+    }
+    return {**found, **cut, "allocations": caller.visible(found["allocations"])}

@@ -5,9 +5,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 
 from gpuledger.api import parameters
+from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Balances, OneBalance
 from gpuledger.api.context import Context
 from gpuledger.database.engine import Reader, reading
+from gpuledger.identity.caller import Scope
+from gpuledger.identity.roles import Right
 from gpuledger.ledger import balances as balance_reads
 from gpuledger.ledger import queries
 from gpuledger.ledger.balances import BalanceQuery
@@ -39,21 +42,24 @@ def router(context: Context) -> APIRouter:
         operation_id="listBalances",
         summary="Balances of all accounts",
         response_model=Balances,
+        **needs(Right.READ_ACCOUNTS),
     )
     def list_balances(
+        caller: Asking,
         cluster: parameters.Cluster = None,
         period: parameters.Period = None,
         account: parameters.Account = None,
         as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
         """List leaf accounts by cluster and period; `account` keeps it and what is below it."""
+        cluster, within = caller.cluster(cluster), caller.account(account)
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
             if account is not None:
                 queries.require_account(reader, account)
             query, seen = asked(reader, cluster, period, as_of)
             found = balance_reads.balances(reader, query, context.now_s(), context.default_calendar)
-        kept = [b for b in found if account is None or f"{b.account}/".startswith(f"{account}/")]
+        kept = [b for b in found if Scope(within).holds(b.account)]
         return {"balances": [b.as_json() for b in kept], "as_of": seen}
 
     @routes.get(
@@ -61,14 +67,18 @@ def router(context: Context) -> APIRouter:
         operation_id="getBalance",
         summary="One account's balance",
         response_model=OneBalance,
+        **needs(Right.READ_ACCOUNTS),
     )
     def get_balance(
         account: AccountPath,
+        caller: Asking,
         cluster: parameters.Cluster = None,
         period: parameters.Period = None,
         as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
         """Return one balance; an inner account sums the leaves below it, the newest period unless given."""
+        cluster = caller.cluster(cluster)
+        caller.require_account(account)
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
             query, seen = asked(reader, cluster, period, as_of)

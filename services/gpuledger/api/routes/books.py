@@ -6,10 +6,12 @@ from typing import Any
 from fastapi import APIRouter
 
 from gpuledger.api import parameters
+from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Books, Clusters
 from gpuledger.api.context import Context
 from gpuledger.database.engine import Reader, reading
 from gpuledger.events.envelope import ORG_BOOK
+from gpuledger.identity.roles import Right
 from gpuledger.kernel.clock import iso
 from gpuledger.ledger import queries
 from gpuledger.ledger.as_of import heads_at
@@ -28,15 +30,20 @@ def router(context: Context) -> APIRouter:
         operation_id="listClusters",
         summary="Clusters, and the window that can be asked for",
         response_model=Clusters,
+        **needs(Right.READ_CLUSTERS),
     )
-    def list_clusters(as_of: parameters.AsOf = None) -> dict[str, Any]:
+    def list_clusters(caller: Asking, as_of: parameters.AsOf = None) -> dict[str, Any]:
         """List each cluster with its book's size, the hours that are rolled up, and its budget periods.
 
         Of what was rolled up at an earlier time nothing is told once there is a newer roll-up.
         """
         with reading(context.engine) as reader:
             believed = context.believed(reader, as_of)
-            heads = [status for status in _heads(reader, believed) if status.book != ORG_BOOK]
+            heads = [
+                status
+                for status in _heads(reader, believed)
+                if status.book != ORG_BOOK and caller.reaches(status.book)
+            ]
             spans, periods = reads.spans(reader), reads.periods(reader)
             gone = {
                 status.book
@@ -56,6 +63,7 @@ def router(context: Context) -> APIRouter:
         operation_id="listBooks",
         summary="Chain heads and dead letters",
         response_model=Books,
+        **needs(Right.READ_BOOKS),
     )
     def list_books(as_of: parameters.AsOf = None) -> dict[str, Any]:
         """List each book's head, and how many dead letters wait for a person."""

@@ -5,11 +5,13 @@ from typing import Any
 from fastapi import APIRouter
 
 from gpuledger.api import parameters
+from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import BudgetVersusActual
 from gpuledger.api.context import Context, hours_of
 from gpuledger.api.routes.layers import READING
 from gpuledger.database.engine import reading
 from gpuledger.events.envelope import ORG_BOOK
+from gpuledger.identity.roles import Right
 from gpuledger.kernel.accounts import own_path
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
@@ -33,8 +35,10 @@ def router(context: Context) -> APIRouter:
         operation_id="getBudgetVersusActual",
         summary="Budget against actual, with the variance by cause",
         response_model=BudgetVersusActual,
+        **needs(Right.READ_ACCOUNTS),
     )
     def get_budget_versus_actual(
+        caller: Asking,
         cluster: parameters.Cluster = None,
         period: parameters.Period = None,
         as_of: parameters.AsOf = None,
@@ -43,6 +47,7 @@ def router(context: Context) -> APIRouter:
 
         The warehouse keeps its newest roll-up: an `as_of` before that is refused.
         """
+        cluster = caller.cluster(cluster)
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
             believed = context.believed(reader, as_of)
@@ -63,7 +68,7 @@ def router(context: Context) -> APIRouter:
             row["account"] = own_path(row["account"]) if row["account"] in inner else row["account"]
         bounds = calendar.period_bounds_s(chosen) if chosen else None
         return {
-            "rows": [_with_reason(row) for row in rows],
+            "rows": [_with_reason(row) for row in caller.visible(rows)],
             "cluster": cluster,
             "period": chosen,
             "periods": known,

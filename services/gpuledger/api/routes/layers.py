@@ -5,9 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from gpuledger.api import parameters
+from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Layers
 from gpuledger.api.context import Context, hours_of
 from gpuledger.database.engine import reading
+from gpuledger.identity.roles import Right
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger import queries
 from gpuledger.warehouse import reads
@@ -28,8 +30,10 @@ def router(context: Context) -> APIRouter:
         operation_id="listLayers",
         summary="Availability, occupancy, impact and utilisation",
         response_model=Layers,
+        **needs(Right.READ_CLUSTERS),
     )
     def list_layers(
+        caller: Asking,
         by: LayersKey = LayersBy.CLUSTER,
         cluster: parameters.Cluster = None,
         from_: parameters.From = None,
@@ -40,6 +44,7 @@ def router(context: Context) -> APIRouter:
 
         The warehouse keeps its newest roll-up: an `as_of` before that is refused.
         """
+        cluster = caller.cluster(cluster)
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
             believed = context.believed(reader, as_of)

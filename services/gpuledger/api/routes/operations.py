@@ -2,19 +2,21 @@
 
 from importlib.metadata import version
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from gpuledger.api import readiness, reference
+from gpuledger.api.access import Access, needs
 from gpuledger.api.answers import Health, Readiness
 from gpuledger.api.context import Context
 from gpuledger.api.metrics import Metrics
 from gpuledger.api.problems import KINDS
+from gpuledger.identity.roles import Right
 from gpuledger.kernel.errors import NotFound
 
 
-def router(context: Context, metrics: Metrics) -> APIRouter:
+def router(context: Context, metrics: Metrics, access: Access) -> APIRouter:
     """Return the paths."""
     routes = APIRouter(tags=["operations"])
 
@@ -43,6 +45,8 @@ def router(context: Context, metrics: Metrics) -> APIRouter:
         operation_id="getMetrics",
         summary="Prometheus metrics",
         response_class=PlainTextResponse,
+        dependencies=[Depends(access)],
+        **needs(Right.READ_BOOKS),
     )
     def get_metrics() -> Response:
         """Answer in the text format that Prometheus scrapes; never fails because the database is away."""

@@ -5,9 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from gpuledger.api import parameters
+from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Usage
 from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
+from gpuledger.identity.roles import Right
 from gpuledger.ledger import queries
 from gpuledger.ledger.usage import By, UsageQuery, usage
 
@@ -23,21 +25,29 @@ def router(context: Context) -> APIRouter:
         operation_id="getUsage",
         summary="GPU-time used",
         response_model=Usage,
+        **needs(Right.READ_ACCOUNTS),
     )
     def get_usage(
+        caller: Asking,
         by: UsageBy = By.ACCOUNT,
         cluster: parameters.Cluster = None,
+        account: parameters.Account = None,
         from_: parameters.From = None,
         to: parameters.To = None,
         as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
         """Return physical GPU-time of both classes, up to the earliest of `to`, `as_of` and now."""
+        if by is By.USER:
+            caller.require(Right.READ_WORK)
+        cluster, within = caller.cluster(cluster), caller.account(account)
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
+            if account is not None:
+                queries.require_account(reader, account)
             believed = context.believed(reader, as_of)
             calendar = queries.calendar(reader, context.default_calendar, believed)
             from_s, to_s = parameters.window_of(from_, to, calendar)
-            query = UsageQuery(by=by, cluster=cluster, from_s=from_s, to_s=to_s, as_of=believed)
+            query = UsageQuery(by, cluster, within, from_s=from_s, to_s=to_s, as_of=believed)
             return usage(reader, query, context.now_s(), context.default_calendar).as_json()
 
     return routes

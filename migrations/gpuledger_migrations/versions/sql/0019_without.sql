@@ -1,0 +1,2 @@
+DROP TABLE identity.tokens;
+DROP SCHEMA identity;

@@ -1,0 +1,93 @@
+"""Who asks: proven once for each request, and held against the right that the operation names.
+
+An operation without a right answers nobody: a new path is closed until somebody says whom it is for.
+"""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Request, Security
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from gpuledger.api.context import Context
+from gpuledger.database.engine import reading, writing
+from gpuledger.identity import store
+from gpuledger.identity.caller import Caller
+from gpuledger.identity.roles import Right, Role
+from gpuledger.kernel.errors import Unidentified
+
+Mode = Literal["open", "token"]
+"""``open``: who shows no token may read everything and change nothing. ``token``: nobody is let in without one."""
+
+ANYONE = Caller("anyone", Role.AUDITOR)
+"""Who is let in without a token: only ever served on the machine's own address."""
+
+RIGHT = "x-right"
+"""The key of the OpenAPI document under which an operation names the right that it needs."""
+
+_bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="token",
+    description="A token of this ledger, as `gpuledger token create` prints it. Not needed where the API is open.",
+)
+
+
+def needs(right: Right) -> dict[str, Any]:
+    """Return what a path's decorator takes to say which right it needs."""
+    return {"openapi_extra": {RIGHT: right.value}}
+
+
+class Access:
+    """The dependency of every path that is not for everybody; leaves the caller with the request.
+
+    Args:
+        context: The database and the present.
+        mode: Whether a token is needed.
+    """
+
+    def __init__(self, context: Context, mode: Mode) -> None:
+        self._context, self._mode = context, mode
+
+    def __call__(
+        self, request: Request, shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+    ) -> None:
+        """Find out who asks and whether they may.
+
+        Raises:
+            Unidentified: When a token is needed, and there is none, or one that is not good.
+            Forbidden: When the caller's role has not got the right.
+        """
+        request.state.caller = caller = self._identified(shown)
+        caller.require(_right(request))
+
+    def _identified(self, shown: HTTPAuthorizationCredentials | None) -> Caller:
+        if shown is None:
+            if self._mode == "open":
+                return ANYONE
+            raise Unidentified(
+                "no token was sent",
+                hint="send Authorization: Bearer TOKEN, made by gpuledger token create on the ledger's host",
+            )
+        now = self._context.clock.now()
+        with reading(self._context.engine) as reader:
+            caller, noteworthy = store.recognise(reader, shown.credentials, now)
+        if noteworthy and caller.token is not None:
+            with writing(self._context.engine) as writer:
+                store.note_use(writer, caller.token, now)
+        return caller
+
+
+def caller_of(request: Request) -> Caller:
+    """Return who was found to ask."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+Asking = Annotated[Caller, Depends(caller_of)]
+"""The caller, for a path that cuts its answer to what they reach."""
+
+
+def _right(request: Request) -> Right:
+    route = request.scope.get("route")
+    named = (route.openapi_extra or {}) if isinstance(route, APIRoute) else {}
+    return Right(named[RIGHT])

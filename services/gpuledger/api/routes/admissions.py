@@ -1,0 +1,69 @@
+"""Admission: what a scheduler asks before a start."""
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from gpuledger.api.access import Asking, needs
+from gpuledger.api.answers import Admitted
+from gpuledger.api.bodies import Body, Name
+from gpuledger.api.context import Context
+from gpuledger.database.engine import Writer
+from gpuledger.identity.roles import Right
+from gpuledger.kernel.clock import iso
+from gpuledger.kernel.errors import Forbidden
+from gpuledger.ledger import admission, queries
+from gpuledger.ledger.attempts import booked
+
+
+class AdmissionBody(Body):
+    """The attempt that is to start."""
+
+    cluster: Name
+    workload: Name
+
+
+def router(context: Context) -> APIRouter:
+    """Return the path, writing through the context's database."""
+    routes = APIRouter(prefix="/v1", tags=["orders"])
+
+    @routes.post(
+        "/admissions",
+        operation_id="admit",
+        summary="May this attempt start protected?",
+        response_model=Admitted,
+        **needs(Right.ADMIT),
+    )
+    def admit(caller: Asking, body: AdmissionBody) -> dict[str, Any]:
+        """Decide in which class the next attempt of a workload may run, and set aside what protects it.
+
+        Asked again before it starts and before the hold expires, the answer is the same.
+        """
+        caller.cluster(body.cluster)
+        if caller.scope.subtree is not None:
+            raise Forbidden(f"{caller.name} reaches {caller.scope.subtree} alone, and admits nothing")
+
+        def ask(writer: Writer) -> admission.Admission:
+            calendar = queries.calendar(writer, context.default_calendar)
+            return admission.admit(
+                writer, body.cluster, body.workload, clock=context.clock, calendar=calendar
+            )
+
+        found = booked(context.engine, body.cluster, ask)
+        decision = found.decision
+        return {
+            "cluster": body.cluster,
+            "workload": body.workload,
+            "attempt": decision.attempt,
+            "class": decision.klass,
+            "account": decision.account,
+            "gpus_milli": decision.gpus_milli,
+            "hold_gpu_ms": decision.hold_gpu_ms,
+            "protected_s": decision.hold_s,
+            "expires_at": decision.expires_at and iso(decision.expires_at),
+            "reason": decision.reason,
+            "seq": found.seq,
+            "repeated": found.repeated,
+        }
+
+    return routes

@@ -1,0 +1,130 @@
+"""Orders: grants and transfers of GPU-time. Each is booked once per key, and names who gave it."""
+
+import datetime as dt
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query
+from pydantic import Field
+
+from gpuledger.api.access import Asking, needs
+from gpuledger.api.answers import Ordered
+from gpuledger.api.bodies import Body, Name
+from gpuledger.api.context import Context
+from gpuledger.database.engine import Reader, Writer, reading
+from gpuledger.events.budget import Granted, Transferred
+from gpuledger.identity.roles import Right
+from gpuledger.kernel.amounts import GPU_MS_MAX
+from gpuledger.kernel.rollover import written
+from gpuledger.ledger import queries
+from gpuledger.ledger.attempts import booked
+from gpuledger.ledger.commands import KEY_LENGTH_MAX, Booked, check, execute
+from gpuledger.ledger.periods import open_periods
+
+_MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
+
+Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        description="An order repeated under its key is booked once; with another body it is refused.",
+        min_length=1,
+        max_length=KEY_LENGTH_MAX,
+    ),
+]
+DryRun = Annotated[
+    bool, Query(description="Check the order against the book as it stands, and book nothing.")
+]
+
+
+class OrderBody(Body):
+    """What an order about GPU-time has in common."""
+
+    cluster: Name
+    account: Name = Field(description="Who gets it, or who gives it away.")
+    period: str = Field(pattern=_MONTH, description="Budget period, YYYY-MM.", examples=["2026-12"])
+    gpu_ms: int = Field(gt=0, le=GPU_MS_MAX, description="Milli-GPU x seconds; 3600000 is one GPU-hour.")
+    reason: str = Field(min_length=1, max_length=1000, description="Why; kept with the order.")
+
+
+class GrantBody(OrderBody):
+    """GPU-time for an account; on an inner account a limit for all below it."""
+
+    priority: int | None = Field(default=None, ge=-(10**9), le=10**9, description="Order among lots.")
+    expires_at: dt.datetime | None = Field(
+        default=None,
+        strict=False,
+        description="When what is left of it is gone; the end of the period unless given.",
+    )
+    rollover: str | None = Field(default=None, description="none, all, max 100, min 10 max 100")
+
+
+class TransferBody(OrderBody):
+    """GPU-time that one leaf gives to another."""
+
+    to: Name
+
+
+def router(context: Context) -> APIRouter:
+    """Return the paths, writing through the context's database."""
+    routes = APIRouter(prefix="/v1", tags=["orders"])
+
+    @routes.post(
+        "/budget/grants",
+        operation_id="grant",
+        summary="Give GPU-time to an account",
+        response_model=Ordered,
+        **needs(Right.CHANGE_BUDGETS),
+    )
+    def grant(caller: Asking, body: GrantBody, key: Key, dry_run: DryRun = False) -> dict[str, Any]:  # noqa: FBT002
+        """Grant GPU-time for a period; on an inner account it is a limit for all below it."""
+        caller.cluster(body.cluster)
+        caller.require_below(body.account)
+
+        def order(reader: Reader) -> Granted:
+            return Granted(
+                account=body.account, cluster=body.cluster, period=body.period, gpu_ms=body.gpu_ms,
+                reason=body.reason, by=caller.name, priority=body.priority, expires_at=body.expires_at,
+                rollover=written(body.rollover), limit=queries.is_inner(reader, body.account),
+            )  # fmt: skip
+
+        with reading(context.engine) as reader:
+            command = order(reader)
+        return _given(context, command, key, dry_run=dry_run)
+
+    @routes.post(
+        "/budget/transfers",
+        operation_id="transfer",
+        summary="Move GPU-time from one leaf to another",
+        response_model=Ordered,
+        **needs(Right.CHANGE_BUDGETS),
+    )
+    def transfer(caller: Asking, body: TransferBody, key: Key, dry_run: DryRun = False) -> dict[str, Any]:  # noqa: FBT002
+        """Transfer GPU-time; refused when the giver has not that much left."""
+        caller.cluster(body.cluster)
+        for account in (body.account, body.to):
+            caller.require_below(account)
+        command = Transferred(
+            account=body.account, to=body.to, cluster=body.cluster, period=body.period, gpu_ms=body.gpu_ms,
+            reason=body.reason, by=caller.name,
+        )  # fmt: skip
+        return _given(context, command, key, dry_run=dry_run)
+
+    return routes
+
+
+def _given(context: Context, command: Granted | Transferred, key: str, *, dry_run: bool) -> dict[str, Any]:
+    """Carry an order out, or only check it; what was booked before under its key is not checked anew."""
+    if dry_run:
+        with reading(context.engine) as reader:
+            calendar = queries.calendar(reader, context.default_calendar)
+            check(reader, command, now_s=context.now_s(), calendar=calendar)
+        return {"applied": False, "repeated": False, "seq": None, "key": key}
+
+    def carry_out(writer: Writer) -> Booked:
+        calendar = queries.calendar(writer, context.default_calendar)
+        done = execute(writer, command, key=key, clock=context.clock, calendar=calendar)
+        open_periods(writer, command.cluster, clock=context.clock, calendar=calendar)
+        return done
+
+    done = booked(context.engine, command.cluster, carry_out)
+    return {"applied": True, "repeated": done.repeated, "seq": done.seq, "key": key}

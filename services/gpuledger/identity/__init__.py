@@ -1,0 +1,1 @@
+"""Who asks, in which role, and how far they reach: tokens, roles, scopes."""
