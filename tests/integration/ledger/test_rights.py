@@ -177,7 +177,7 @@ def test_all_that_there_is_belongs_to_the_owner_who_cannot_log_in(booked: Ledger
         "SELECT DISTINCT pg_get_userbyid(o.owner), r.rolcanlogin FROM (SELECT c.relowner AS owner, c.relnamespace AS s"
         " FROM pg_class AS c UNION SELECT proowner, pronamespace FROM pg_proc UNION SELECT nspowner, oid FROM"
         " pg_namespace) AS o JOIN pg_namespace AS n ON n.oid = o.s JOIN pg_roles AS r ON r.oid = o.owner"
-        " WHERE n.nspname IN ('ledger', 'side', 'telemetry', 'ledger_read', 'warehouse')"
+        " WHERE n.nspname IN ('identity', 'ledger', 'side', 'telemetry', 'ledger_read', 'warehouse')"
     )
     assert found == [("gpuledger_owner", False)]
 

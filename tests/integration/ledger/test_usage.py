@@ -19,6 +19,7 @@ from tests.integration.ledger.books import (
 )
 
 from gpuledger.database.engine import writing
+from gpuledger.events.budget import AccountCreated
 from gpuledger.events.telemetry import GpuSample, Sampled
 from gpuledger.events.workload import ClassChanged, Resized
 from gpuledger.ingest import telemetry
@@ -104,6 +105,7 @@ def test_an_account_and_what_is_below_it_can_be_asked_for(busy: Ledger) -> None:
 
 
 def test_what_an_inner_account_owns_itself_is_below_it(ledger: Ledger) -> None:
+    ledger.append(*(told(0, AccountCreated(account=name)) for name in ("org", "org/vision")))
     ledger.append(*run_of(0, HOUR, "w1", account="org"), *run_of(0, HOUR, "w2", account="org/vision"))
     own, rest = 8 * GPU_HOUR, 8 * GPU_HOUR
     assert ledger.used("account", account="org") == {"org/~own": own, "org/vision": rest}

@@ -63,6 +63,7 @@ COMMANDS = (
     "rollup",
     "rebuild",
     "audit",
+    "token",
     "topics",
     "dlq",
     "incident",
