@@ -8,10 +8,11 @@ from gpuledger_pipelines.defs.layers import assets as layers
 from gpuledger_pipelines.defs.owed import assets as owed
 from gpuledger_pipelines.defs.usage import assets as usage
 from gpuledger_pipelines.defs.waits import assets as waits
+from gpuledger_pipelines.defs.waste import assets as waste
 from gpuledger_pipelines.resources import URL_VARIABLE, Warehouse
 from gpuledger_pipelines.schedules import ROLL_UP, hourly, nightly
 
-ASSETS = (*usage.ASSETS, *owed.ASSETS, *layers.ASSETS, *budget.ASSETS, *waits.ASSETS)
+ASSETS = (*usage.ASSETS, *owed.ASSETS, *layers.ASSETS, *budget.ASSETS, *waits.ASSETS, *waste.ASSETS)
 
 roll_up = dg.define_asset_job(
     ROLL_UP,

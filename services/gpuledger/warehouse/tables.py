@@ -270,6 +270,28 @@ queue_wait_day = sa.Table(
     comment="how long requests waited; quantiles are estimates that count who has not started (Kaplan and Meier)",
 )
 
+waste_day = sa.Table(
+    "waste_day",
+    METADATA,
+    _cluster(),
+    _day(),
+    _account(),
+    Column("user_token", Text, primary_key=True, comment="the person, as the journal knows them"),
+    *_amounts(
+        {
+            "allocated": "held by charged runs",
+            "sampled": "what of it has a sample of utilisation; the rest is unknown",
+            "used": "sampled time x gpu_util",
+            "idle": "sampled time in which the run was used below 5 %",
+            "squatted": "idle time of runs that were idle for more than 30 minutes at a stretch",
+            "low": "sampled time in which the run was used from 5 % to below 15 %",
+        }
+    ),
+    _number("squatting_run_count", "runs that squatted"),
+    schema="warehouse",
+    comment="charged time and what became of it, by account and person",
+)
+
 __all__ = [
     "budget_vs_actual",
     "gpu_bucket",
@@ -280,5 +302,6 @@ __all__ = [
     "queue_wait_day",
     "usage_bucket",
     "usage_hour",
+    "waste_day",
     "watermark",
 ]

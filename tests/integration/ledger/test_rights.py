@@ -24,7 +24,7 @@ DECISIONS, STATUS = ("ledger.cycle_decisions",), ("ledger.policy_status",)
 VIEWS = ("ledger_read.segments", "ledger_read.waits", "ledger_read.hosts", "ledger_read.accounts", "ledger_read.shares",
          "ledger_read.balances", "ledger_read.periods", "ledger_read.buckets", "ledger_read.organisation",
          "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks", "ledger_read.submissions")  # fmt: skip
-WAREHOUSE_VIEWS = ("warehouse.demand_hour", "warehouse.entitlement_hour")
+WAREHOUSE_VIEWS = ("warehouse.demand_hour", "warehouse.entitlement_hour", "warehouse.waste_period")
 OWN_VIEWS = ("telemetry.run_buckets",)
 """What the ledger itself reads."""
 WAREHOUSE = (
@@ -34,6 +34,7 @@ WAREHOUSE = (
     "warehouse.layer_metrics_day",
     "warehouse.budget_vs_actual",
     "warehouse.queue_wait_day",
+    "warehouse.waste_day",
     "warehouse.watermark",
 )
 

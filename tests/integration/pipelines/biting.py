@@ -10,6 +10,7 @@ from tests.integration.pipelines.rows import (
     Database,
     Facts,
     Host,
+    Sample,
     Segment,
     Wait,
 )  # fmt: skip
@@ -23,7 +24,7 @@ SPAN = Span("c", START_S, START_S + DAY_S, START_S + 9 * DAY_S)
 
 
 def fill(database: Database) -> None:
-    """Two accounts on six GPUs for a day; both wait, and one of them gets what it asked for."""
+    """Two accounts on six GPUs for a day; both wait, one gets what it asked for, and the other is idle."""
     facts = Facts(
         segments=[
             Segment("c/a", 2000, NOON_S, NOON_S + 2 * HOUR_S),
@@ -34,6 +35,7 @@ def fill(database: Database) -> None:
             Wait("c/b", 1000, NOON_S - 600, NOON_S, workload="w1"),
         ],
         hosts=[Host("h1", 4, "healthy", START_S), Host("h2", 2, "unhealthy", START_S)],
+        samples=[Sample("w0", NOON_S + offset_s, 2000 * 300, 0) for offset_s in range(0, 1500, 300)],
         accounts=["c/a", "c/b"],
     )
     database.put(facts)

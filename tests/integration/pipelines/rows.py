@@ -13,7 +13,7 @@ START_S = int((dt.datetime(2024, 3, 1, tzinfo=dt.UTC) - EPOCH).total_seconds())
 HOUR_S, DAY_S = 3_600, 86_400
 TABLES = (
     "usage_bucket", "usage_hour", "owed_hour", "gpu_bucket", "gpu_hour", "layer_metrics_hour", "layer_metrics_day",
-    "budget_vs_actual", "queue_wait_day",
+    "budget_vs_actual", "queue_wait_day", "waste_day",
 )  # fmt: skip
 
 
@@ -38,6 +38,18 @@ class Wait:
     to_s: int | None
     minimum_runtime_s: int = 3_600
     workload: str | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a device said over five minutes: how much time it was seen for, and in how much of it it worked."""
+
+    workload: str
+    at_s: int
+    gpu_ms: int
+    percent: int
+    run: str = "r1"
+    gpu: str = "g"
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,7 @@ class Facts:
     shares: list[Share] = field(default_factory=list)
     accounts: list[str] = field(default_factory=list)
     submitted: list[str] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
     timezone: str | None = None
     cluster: str = "c"
 
@@ -141,6 +154,15 @@ class Database:
             "INSERT INTO ledger.accounts (account, path, created_seq) VALUES (:a, :a, 1)",
             [{"a": account} for account in facts.accounts],
         )
+        self.execute(
+            "INSERT INTO telemetry.buckets (book, bucket_at, gpu, workload, run, rung, sampled_gpu_ms, used_gpu_upms)"
+            " VALUES (:b, :at, :g, :w, :run, 'gpu_util', :s, :u)",
+            [
+                {"b": book, "at": at(s.at_s), "g": s.gpu, "w": s.workload, "run": s.run, "s": s.gpu_ms,
+                 "u": s.gpu_ms * s.percent * 10_000}
+                for s in facts.samples
+            ],
+        )  # fmt: skip
         if facts.submitted:
             self._submit(book, facts.submitted)
         if facts.timezone:

@@ -19,6 +19,7 @@ UPSTREAM = {
     "layer_metrics_day": {"usage_bucket", "gpu_bucket", "layer_metrics_hour"},
     "budget_vs_actual": {"owed_hour", "usage_bucket"},
     "queue_wait_day": set(),
+    "waste_day": {"usage_bucket"},
 }
 TABLES = {asset.key.path[-1]: asset for asset in ASSETS}
 

@@ -16,7 +16,7 @@ STATEMENTS = sorted(
 
 
 def test_there_are_statements() -> None:
-    assert len(STATEMENTS) == 10
+    assert len(STATEMENTS) == 11
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
@@ -34,6 +34,7 @@ def test_only_the_read_views_and_the_warehouse_are_named(name: str) -> None:
 def test_every_parameter_is_known(name: str) -> None:
     known = {
         "cluster", "from_s", "to_s", "now_s", "bucket_s", "versions", "starts", "ends", "portion_versions",
-        "accounts", "numerators", "denominators", "days", "periods",
+        "accounts", "numerators", "denominators", "days", "periods", "idle_below_ppm", "low_below_ppm",
+        "squatted_after_s",
     }  # fmt: skip
     assert set(sa.text(statement(name)).compile().params) <= known

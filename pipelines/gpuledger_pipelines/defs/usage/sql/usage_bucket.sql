@@ -10,25 +10,12 @@ WITH span AS (
 ),
 -- include: integral
 ,
--- A sample belongs to the account and class its run had when the five minutes ended.
+-- include: run_sample
+,
 sample AS (
-    SELECT owner.account, owner.class AS kind, bucket_s,
+    SELECT account, class AS kind, floor(extract(epoch FROM bucket_at))::bigint / :bucket_s * :bucket_s AS bucket_s,
            sum(sampled_gpu_ms)::bigint AS sampled_gpu_ms, sum(used_gpu_upms)::numeric AS used_gpu_upms
-    FROM ledger_read.buckets AS sampled
-    CROSS JOIN LATERAL (
-        SELECT segment.account, segment.class
-        FROM ledger_read.segments AS segment
-        WHERE segment.cluster = sampled.cluster
-          AND segment.workload = sampled.workload AND segment.run = sampled.run
-          AND segment.from_at < sampled.bucket_at + interval '5 minutes'
-        ORDER BY segment.from_at DESC
-        LIMIT 1
-    ) AS owner
-    CROSS JOIN LATERAL (
-        SELECT floor(extract(epoch FROM sampled.bucket_at))::bigint / :bucket_s * :bucket_s AS bucket_s
-    ) AS bucket
-    WHERE sampled.cluster = :cluster AND sampled.rung = 'gpu_util'
-      AND sampled.bucket_at >= to_timestamp(:from_s) AND sampled.bucket_at < to_timestamp(least(:to_s, :now_s))
+    FROM run_sample
     GROUP BY 1, 2, 3
 )
 INSERT INTO warehouse.usage_bucket (cluster, bucket_at, account, class, gpu_ms, sampled_gpu_ms, used_gpu_ms)

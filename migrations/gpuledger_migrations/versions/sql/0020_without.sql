@@ -1,0 +1,2 @@
+DROP VIEW warehouse.waste_period;
+DROP TABLE warehouse.waste_day;

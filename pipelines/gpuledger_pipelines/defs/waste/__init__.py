@@ -1,0 +1,1 @@
+"""What was charged and not used."""
