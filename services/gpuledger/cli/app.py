@@ -31,6 +31,7 @@ from gpuledger.cli import (
     reports,
     running,
     simulating,
+    simulating_backtest,
     simulating_compare,
     simulating_sweep,
     ticking,
@@ -81,6 +82,7 @@ app.add_typer(enforcing.app, name="enforce")
 app.command("fairshare")(fairshare.fairshare)
 simulating.app.command("sweep")(simulating_sweep.sweep)
 simulating.app.command("compare")(simulating_compare.compare)
+simulating.app.command("backtest")(simulating_backtest.backtest)
 app.add_typer(simulating.app, name="simulate")
 app.command("rollup")(running.rollup)
 app.command("rebuild")(ledger.rebuild)

@@ -29,15 +29,15 @@ def see_to_place(option: str, path: Path) -> None:
     raise Refused(f"{option}: {path} cannot be written: {why}", hint="name another place")
 
 
-def write_page(path: Path, reports: "Sequence[Simulation]") -> None:
-    """Write reports as a page that loads nothing.
+def write_page(path: Path, reports: "Sequence[Simulation]", names: Sequence[str] = ()) -> None:
+    """Write reports as a page that loads nothing, each under its name if need be.
 
     Raises:
         Refused: When the file cannot be written.
     """
     from gpuledger.simulator.report import page
 
-    text = page(reports)
+    text = page(reports, names)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

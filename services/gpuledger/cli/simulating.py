@@ -53,6 +53,10 @@ Days = Annotated[
         "--days", min=1, max=3660, help="How many days are measured; the scenario's own unless given."
     ),
 ]
+ReportFile = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE.html", help="Write a page with charts; it loads nothing."),
+]
 
 
 @app.command(RUN)
@@ -66,10 +70,7 @@ def run(
     ] = None,
     seed: Seed = None,
     days: Days = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE.html", help="Write a page with charts; it loads nothing."),
-    ] = None,
+    report: ReportFile = None,
     parquet: Annotated[
         Path | None,
         typer.Option("--parquet", metavar="FILE", help="Write every figure as a row; needs pyarrow."),

@@ -117,11 +117,16 @@ def _print(found: "Comparison", title: str) -> None:
         (row.group, _pair(row.wait_p50_s, _length), _pair(row.wait_p90_s, _length)) for row in found.groups
     ]
     print_table(["group", ">wait p50", ">wait p90"], groups)
+    print_changes(found, "B")
+
+
+def print_changes(found: "Comparison", b: str) -> None:
+    """Print who gets less and who waits longer under the second of two."""
     of = {row.account: row for row in found.accounts}
     less = [f"{path} ({-(of[path].gpu_hours.change or 0):,.1f} GPU-h)" for path in found.gets_less]
     longer = [f"{path} ({_more(of[path].wait_p90_s)})" for path in found.waits_longer]
-    print(f"gets less under B: {', '.join(less) or 'nobody'}")
-    print(f"waits longer under B (p90): {', '.join(longer) or 'nobody'}")
+    print(f"gets less under {b}: {', '.join(less) or 'nobody'}")
+    print(f"waits longer under {b} (p90): {', '.join(longer) or 'nobody'}")
 
 
 def _more(wait: "Pair") -> str:

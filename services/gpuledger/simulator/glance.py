@@ -6,6 +6,9 @@ from gpuledger.policy.words import duration
 from gpuledger.simulator.document import Simulation, Wait
 from gpuledger.simulator.waits import GROUPS
 
+PAST = "past"
+"""The world of what really happened."""
+
 
 def overview(reports: Sequence[Simulation]) -> list[tuple[str, list[str]]]:
     """Return what is told of each simulation first: a line's name and its value in each report."""
@@ -25,7 +28,7 @@ def overview(reports: Sequence[Simulation]) -> list[tuple[str, list[str]]]:
         ),
         ("occupancy", [part_text(s.occupancy) for s in reports]),
         ("… with overhead", [part_text(s.occupancy_with_overhead) for s in reports]),
-        ("… reserved", [part_text(s.shortfall.reserved) for s in reports]),
+        ("… reserved", [_unless_past(s, part_text(s.shortfall.reserved)) for s in reports]),
         ("… free", [part_text(s.shortfall.free) for s in reports]),
         ("unallocated share", [part_text(s.unallocated_share) for s in reports]),
         ("demand / supply", [number_text(s.demand_over_supply) for s in reports]),
@@ -35,11 +38,14 @@ def overview(reports: Sequence[Simulation]) -> list[tuple[str, list[str]]]:
     rows += [
         ("preemptions", [f"{s.preemptions:,}" for s in reports]),
         ("lost GPU-hours", [f"{s.lost_gpu_hours:,.1f}" for s in reports]),
-        ("squatted GPU-hours", [f"{s.idle_gpu_hours:,.1f}" for s in reports]),
-        ("repairs that needed a human", [f"{s.human_repairs} of {s.drains.begun}" for s in reports]),
+        ("squatted GPU-hours", [_unless_past(s, f"{s.idle_gpu_hours:,.1f}") for s in reports]),
+        (
+            "repairs that needed a human",
+            [_unless_past(s, f"{s.human_repairs} of {s.drains.begun}") for s in reports],
+        ),
         *_two("time to empty a host", [s.drains.time_to_empty_s for s in reports]),
         ("largest startable gang, mean GPUs", [f"{s.largest_startable_gang.mean:,.1f}" for s in reports]),
-        ("took", [f"{s.wall_s:,.1f} s" for s in reports]),
+        ("took", [_unless_past(s, f"{s.wall_s:,.1f} s") for s in reports]),
     ]
     return rows
 
@@ -68,6 +74,11 @@ def wait_text(wait: Wait) -> str:
     return f"{length_text(wait.p50, wait.longest)}, {length_text(wait.p90, wait.longest)}"
 
 
+def _unless_past(report: Simulation, text: str) -> str:
+    """Return a figure; of the past nobody told it."""
+    return "-" if report.world == PAST else text
+
+
 def _two(label: str, waits: Sequence[Wait]) -> list[tuple[str, list[str]]]:
     return [
         (f"{label}: p50", [length_text(wait.p50, wait.longest) for wait in waits]),
@@ -75,4 +86,4 @@ def _two(label: str, waits: Sequence[Wait]) -> list[tuple[str, list[str]]]:
     ]
 
 
-__all__ = ["length_text", "number_text", "overview", "part_text", "wait_text"]
+__all__ = ["PAST", "length_text", "number_text", "overview", "part_text", "wait_text"]

@@ -50,6 +50,9 @@ class Journal:
         self._hosts = {spec.host: spec for spec in scenario.hosts}
         self._source = f"simulator/{scenario.name}/{world}/{seed}"
         self._started: dict[str, int] = {}
+        self._saves: dict[
+            str, int
+        ] = {}  # of jobs that are not over, how long they work between two checkpoints
         self._number = 0
 
     def opening(self) -> Iterator[bytes]:
@@ -67,6 +70,8 @@ class Journal:
         """Yield what a ledger is told of a fact; nothing of what it finds out itself."""
         match fact:
             case Submitted():
+                if fact.job.checkpoint_s:
+                    self._saves[fact.job.job] = fact.job.checkpoint_s
                 yield self._line(fact.at_s, self._asked(fact))
             case Started():
                 self._started[fact.job] = fact.at_s
@@ -75,6 +80,7 @@ class Journal:
                 for at_s, told in self._gone(fact):
                     yield self._line(at_s, told)
             case Cancelled():
+                self._saves.pop(fact.job, None)
                 ended = workload.Ended(cluster=self._cluster, workload=fact.job, reason="cancelled")
                 yield self._line(fact.at_s, ended)
             case HostChanged():
@@ -124,18 +130,32 @@ class Journal:
         )
 
     def _gone(self, fact: Left) -> Iterator[tuple[int, Told]]:
-        """Yield when its work began and was last saved, which only now is known, and that it is gone."""
+        """Yield when its work began, was first saved and last saved, which only now is known, and that it is gone.
+
+        Of the checkpoints in between nothing follows that does not follow from these.
+        """
         cluster, job, run = self._cluster, fact.job, str(fact.run)
         ready_s = self._started.pop(job) + fact.loading_s
         if ready_s < fact.at_s:
             yield ready_s, workload.Ready(cluster=cluster, workload=job, run=run)
-        if fact.kept_s and fact.why is not Departure.DONE:
-            saved_s = fact.at_s - fact.lost_s - fact.idle_s
+        for saved_s in self._saved(fact, ready_s):
             yield saved_s, workload.Checkpointed(cluster=cluster, workload=job, run=run)
+        if not fact.requeued:
+            self._saves.pop(job, None)
         gone: type[workload.Stopped] = workload.Ended
         if fact.requeued:
             gone = workload.Preempted if fact.why is Departure.PREEMPTED else workload.Requeued
         yield fact.at_s, gone(cluster=cluster, workload=job, run=run, reason=_REASONS[fact.why])
+
+    def _saved(self, fact: Left, ready_s: int) -> list[int]:
+        """Return when a run saved its work first, and last where that says how much is lost."""
+        each_s = self._saves.get(fact.job)
+        saved = set[int]()
+        if each_s is not None and fact.kept_s >= each_s:
+            saved.add(ready_s + each_s)
+        if fact.kept_s and fact.why is not Departure.DONE:
+            saved.add(fact.at_s - fact.lost_s - fact.idle_s)
+        return sorted(saved)
 
     def _changed(self, fact: HostChanged) -> hosts.StateChanged:
         state: hosts.HostState = "healthy"

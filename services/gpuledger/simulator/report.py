@@ -47,13 +47,14 @@ $body
 """)
 
 
-def page(reports: Sequence[Simulation]) -> str:
+def page(reports: Sequence[Simulation], names: Sequence[str] = ()) -> str:
     """Return the page.
 
     Args:
         reports: One or more, of one scenario as a rule; each is a series of the charts.
+        names: What each of them is called; what tells them apart unless given.
     """
-    names = _names(reports)
+    names = names or _names(reports)
     scenarios = ", ".join(dict.fromkeys(each.scenario for each in reports))
     first = reports[0]
     about = (

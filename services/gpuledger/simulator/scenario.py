@@ -3,8 +3,9 @@
 ``scenario_file`` reads one from YAML; ``worlds`` and the engine take what they need from it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gpuledger.kernel.knobs import PolicyConfig
 from gpuledger.simulator.jobs import Demand, Job
@@ -59,6 +60,31 @@ class FaultModel:
     drain_repair_s: int = 2 * 3_600
 
 
+class Outage(NamedTuple):
+    """A fault, or a wish to repair.
+
+    Args:
+        at_s: When.
+        lasts_s: How long the host is down: from the fault, or from when it is empty.
+    """
+
+    at_s: int
+    lasts_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRecord:
+    """How hosts broke and were mended somewhere, in order of time; nothing is drawn.
+
+    Args:
+        failed: Host -> the faults that took it down at once.
+        wanted: Host -> the requests to repair it once it is empty.
+    """
+
+    failed: Mapping[str, Sequence[Outage]] = field(default_factory=dict)
+    wanted: Mapping[str, Sequence[Outage]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
     """How waits are grouped: debug and interactive by kind, the others by size.
@@ -93,7 +119,7 @@ class Scenario:
         hosts: The cluster.
         accounts: The program tree.
         demand: Gives, for a seed, where jobs come from.
-        faults: What breaks.
+        faults: What breaks: as it is drawn, or as it was.
         policy: The knobs of the production policy.
         cycle_s: How often the production policy has a cycle though nothing happened.
         groups: How waits are grouped.
@@ -110,7 +136,7 @@ class Scenario:
     hosts: tuple[HostSpec, ...]
     accounts: tuple[AccountSpec, ...]
     demand: Callable[[int], Demand]
-    faults: FaultModel = field(default_factory=FaultModel)
+    faults: FaultModel | FaultRecord = field(default_factory=FaultModel)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     cycle_s: int = 60
     groups: Groups = field(default_factory=Groups)

@@ -105,6 +105,18 @@ def grid(options: Sequence[str]) -> list[Settings]:
     return [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*axes.values())]
 
 
+def one_of_each(options: Sequence[str]) -> Settings:
+    """Return what options of the form ``KEY=VALUE`` say.
+
+    Raises:
+        Refused: When one is not written so, or has several values.
+    """
+    points = grid(options)
+    if len(points) > 1:
+        raise Refused("--set: one value each", hint="such as policy.window_s=604800")
+    return points[0]
+
+
 def _value(text: str) -> int | str:
     return int(text) if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() else text
 
@@ -153,4 +165,4 @@ def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one != other and all(a >= b for a, b in zip(one, other, strict=True))
 
 
-__all__ = ["GOALS", "USUAL", "Goal", "Outcome", "Settings", "goals_named", "grid", "judge"]
+__all__ = ["GOALS", "USUAL", "Goal", "Outcome", "Settings", "goals_named", "grid", "judge", "one_of_each"]

@@ -5,7 +5,7 @@ from itertools import islice, pairwise
 import pytest
 
 from gpuledger.simulator.faults import faults, wishes
-from gpuledger.simulator.scenario import FaultModel
+from gpuledger.simulator.scenario import FaultModel, FaultRecord, Outage
 
 MODEL = FaultModel(mtbf_s=100_000, repair_s=5_000, drain_mtbf_s=200_000, drain_repair_s=1_000)
 
@@ -45,3 +45,11 @@ def test_hosts_that_never_break() -> None:
 def test_a_repair_takes_a_second_at_least() -> None:
     quick = FaultModel(mtbf_s=1, repair_s=0)
     assert {outage.lasts_s for outage in islice(faults(quick, "h0", seed=1, start_s=0), 100)} == {1}
+
+
+def test_what_is_recorded_is_not_drawn() -> None:
+    record = FaultRecord(failed={"h1": [Outage(5, 60)]}, wanted={"h2": [Outage(7, 90), Outage(400, 1)]})
+    for seed in (1, 2):
+        assert list(faults(record, "h1", seed=seed, start_s=0)) == [Outage(5, 60)]
+        assert list(wishes(record, "h1", seed=seed, start_s=0)) == []
+        assert list(wishes(record, "h2", seed=seed, start_s=0)) == [Outage(7, 90), Outage(400, 1)]

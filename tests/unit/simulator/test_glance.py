@@ -1,7 +1,7 @@
 from tests.unit.simulator.stories import scenario, started, submitted
 
 from gpuledger.simulator.document import Wait
-from gpuledger.simulator.glance import length_text, overview, part_text, wait_text
+from gpuledger.simulator.glance import PAST, length_text, overview, part_text, wait_text
 from gpuledger.simulator.measures import measure
 from gpuledger.simulator.summary import summarise
 
@@ -31,3 +31,19 @@ def test_each_line_has_a_value_for_each_report() -> None:
     assert rows["wait, all: p50"] == rows["wait, all: p90"] == ["-", "30 s"]
     assert rows["delivered / owed (window)"] == ["-", "100.0 %"]
     assert rows["repairs that needed a human"] == ["0 of 0", "0 of 0"]
+
+
+def test_of_the_past_nobody_knows_what_only_a_simulation_tells() -> None:
+    told = scenario()
+    facts = [submitted("j", 0), started("j", 30, {"h1": 1})]
+    reports = [
+        summarise(measure(facts, told), told, world=world, seed=1, wall_s=2) for world in (PAST, "fifo")
+    ]
+    rows = dict(overview(reports))
+    unlike = {label: cells for label, cells in rows.items() if cells[0] != cells[1]}
+    assert unlike == {
+        "… reserved": ["-", "0.0 %"],
+        "squatted GPU-hours": ["-", "0.0"],
+        "repairs that needed a human": ["-", "0 of 0"],
+        "took": ["-", "2.0 s"],
+    }

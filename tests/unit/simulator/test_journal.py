@@ -1,12 +1,15 @@
 """What a ledger is told of a simulation."""
 
 import json
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 from tests.unit.simulator.stories import START_S, host, left, scenario, started, submitted
 
 from gpuledger.events.acceptance import understood
+from gpuledger.kernel.clock import seconds
 from gpuledger.simulator.facts import Cancelled, Departure, Fact, HostCondition, Reserved, Told
 from gpuledger.simulator.journal import Journal
 
@@ -67,6 +70,28 @@ def test_how_a_run_left(why: Departure, *, requeued: bool, expected: str) -> Non
         left("j", 60, why=why, requeued=requeued, loading_s=60),
     )
     assert types(*facts)[2:] == [expected]
+
+
+def saving(every_s: int | None, *, why: Departure, kept_s: int, lost_s: int) -> list[int]:
+    """Return when a run said that its work is saved, from its beginning; it loads for a minute first."""
+    asked = submitted("j", 0)
+    asked = replace(asked, job=replace(asked.job, checkpoint_s=every_s))
+    gone = left(
+        "j", 60 + kept_s + lost_s, why=why, requeued=why is not Departure.DONE, loading_s=60, lost_s=lost_s
+    )
+    events = written(asked, started("j", 0, {"h1": 1}), replace(gone, kept_s=kept_s))
+    times = [event["time"] for event in events if event["type"].endswith("checkpointed.v1")]
+    return [seconds(datetime.fromisoformat(time)) - START_S for time in times]
+
+
+def test_work_is_told_to_be_saved_first_and_last() -> None:
+    """From the first follows how often it is, from the last what is lost."""
+    assert saving(900, why=Departure.PREEMPTED, kept_s=2_700, lost_s=100) == [960, 2_760]
+    assert saving(900, why=Departure.PREEMPTED, kept_s=900, lost_s=100) == [960]
+    assert saving(900, why=Departure.PREEMPTED, kept_s=0, lost_s=100) == []
+    assert saving(900, why=Departure.DONE, kept_s=2_800, lost_s=0) == [960]
+    assert saving(900, why=Departure.DONE, kept_s=800, lost_s=0) == []
+    assert saving(None, why=Departure.DONE, kept_s=2_800, lost_s=0) == []
 
 
 def test_what_hosts_are_good_for() -> None:

@@ -98,6 +98,11 @@ def test_series_are_told_apart(reports: list[Simulation], names: list[str]) -> N
     assert all(f"</svg> {name}</li>" in text for name in names)
 
 
+def test_series_can_be_named() -> None:
+    text = page([report("old"), report("old")], ["the past", "as <decided>"])
+    assert all(f"</svg> {name}</li>" in text for name in ("the past", "as &lt;decided&gt;"))
+
+
 def test_who_was_given_little_is_in_the_table() -> None:
     text = page([report("fifo")])
     assert re.search(r"org/b</th><td>0.0 % of 384 GPU-h</td>", text)

@@ -10,7 +10,7 @@ from gpuledger.kernel.errors import Refused
 from gpuledger.simulator.document import Simulation
 from gpuledger.simulator.measures import measure
 from gpuledger.simulator.summary import summarise
-from gpuledger.simulator.sweep import GOALS, USUAL, Goal, goals_named, grid, judge
+from gpuledger.simulator.sweep import GOALS, USUAL, Goal, goals_named, grid, judge, one_of_each
 
 REPORT = summarise(measure([], scenario()), scenario(), world="fifo", seed=1, wall_s=0)
 MORE = Goal(lambda report: report.occupancy, more_is_better=True, unit="part")
@@ -96,3 +96,10 @@ def test_something_is_best_and_whatever_is_not_is_beaten_by_it(values: list[tupl
     assert best
     for value, each in zip(values, found, strict=True):
         assert each.best or any(a >= value[0] and b <= value[1] and (a, b) != value for a, b in best)
+
+
+def test_one_value_of_each_key() -> None:
+    assert one_of_each(["a=1", "b=x"]) == {"a": 1, "b": "x"}
+    assert one_of_each([]) == {}
+    with pytest.raises(Refused, match="one value each"):
+        one_of_each(["a=1,2"])

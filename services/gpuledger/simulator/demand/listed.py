@@ -46,6 +46,25 @@ class Listed:
         return ()
 
 
+class Given:
+    """The demand of jobs that are submitted whatever happens, one by one.
+
+    Args:
+        jobs: The jobs, in order of submission.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs = jobs
+
+    def first(self) -> Sequence[Job]:
+        """Return them; see ``Demand.first``."""
+        return self._jobs
+
+    def after(self, job: Job, at_s: int) -> Iterable[Job]:  # noqa: ARG002 - as Demand says
+        """Return nothing: nobody asks again."""
+        return ()
+
+
 class Together:
     """Several demands at once; each reacts to its own jobs, by their ids."""
 

@@ -2,7 +2,7 @@
 
 from tests.simulating import T0, job
 
-from gpuledger.simulator.demand.listed import Listed, Repeated, Together
+from gpuledger.simulator.demand.listed import Given, Listed, Repeated, Together
 from gpuledger.simulator.jobs import Job
 
 
@@ -39,6 +39,12 @@ def test_a_job_comes_again_and_again_and_all_in_order() -> None:
 def test_what_is_listed_is_not_asked_for_again() -> None:
     listed = Listed([Repeated(job=job("a"))])
     assert list(listed.after(next(iter(listed.first())), T0)) == []
+
+
+def test_jobs_that_are_given_are_submitted_as_they_stand() -> None:
+    jobs = [job("b", at_s=10), job("a", at_s=20)]
+    assert Given(jobs).first() == jobs
+    assert list(Given(jobs).after(jobs[0], T0)) == []
 
 
 def test_demands_together_are_in_order_and_each_reacts_to_its_own_jobs() -> None:
