@@ -72,6 +72,17 @@ def lineage(path: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
+def parting(path: str, other: str) -> tuple[str, str]:
+    """Return the nodes of two leaves' paths where these part: siblings, or two roots.
+
+    Args:
+        path: A leaf.
+        other: Another leaf of the same tree.
+    """
+    return next((a, b) for a, b in zip(lineage(path), lineage(other), strict=False) if a != b)
+
+
+@lru_cache(maxsize=4096)
 def check_path(path: str) -> str:
     """Return the path when it is a well-formed account path.
 

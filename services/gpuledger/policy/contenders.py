@@ -148,7 +148,8 @@ def _funded(
     scale = math.lcm(*(child.entitled_with_ahead.denominator for child in node.children))
     below = []
     for child in node.children:
-        entitled = int(child.entitled_with_ahead * scale)
+        exact = child.entitled_with_ahead
+        entitled = exact.numerator * (scale // exact.denominator)
         one = Contender(
             child,
             used=child.used_gpu_ms,
@@ -177,7 +178,8 @@ def floor_milli(node: Node, tree: Tree, config: PolicyConfig) -> int:
     if tree.floors_milli is not None:
         return tree.floors_milli[node.path]
     kept_permille = PER_MILLE - config.floor_alpha_permille
-    return math.ceil(node.portion * tree.healthy_milli * kept_permille / PER_MILLE)
+    exact = node.portion  # whole numbers: this is worked out for every node in every cycle
+    return -(-exact.numerator * tree.healthy_milli * kept_permille // (exact.denominator * PER_MILLE))
 
 
 def present_milli(node: Node, tree: Tree) -> int:
@@ -188,4 +190,4 @@ def present_milli(node: Node, tree: Tree) -> int:
     """
     if tree.floors_milli is not None:
         return tree.floors_milli[node.path]
-    return math.floor(node.portion * tree.healthy_milli)
+    return node.portion.numerator * tree.healthy_milli // node.portion.denominator

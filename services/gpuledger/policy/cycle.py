@@ -162,12 +162,29 @@ def tree_of(state: ClusterState, queue: Iterable[PendingWorkload], config: Polic
     running: Counter[str] = Counter()
     for run in state.running:
         running[run.account] += run.gpus_milli if run.klass == "allocated" else 0
-    # Workloads outside the queue make their account known, too: it has to appear in the tree.
-    running.update({workload.account: 0 for workload in state.pending})
     oldest: dict[str, int] = {}
     for workload in queue:
         if workload.eligible_at_s < oldest.get(workload.account, NEVER):
             oldest[workload.account] = workload.eligible_at_s
+    return tree_with(state, running, {workload.account for workload in state.pending}, oldest, config)
+
+
+def tree_with(
+    state: ClusterState,
+    running_milli: Mapping[str, int],
+    waiting: Iterable[str],
+    oldest_s: Mapping[str, int],
+    config: PolicyConfig,
+) -> Tree:
+    """Return the accounts of a state, of which it is known what runs and waits.
+
+    Args:
+        state: The cluster.
+        running_milli: GPUs of allocated runs, of every account that runs anything.
+        waiting: The accounts of whoever waits, outside the queue too: they have to appear in the tree.
+        oldest_s: Since when the oldest is eligible that takes a place in the queue, by account.
+        config: The knobs.
+    """
     shared_milli = state.healthy_milli if state.shared_milli is None else state.shared_milli
     capacity = Capacity(
         healthy_milli=state.healthy_milli,
@@ -175,7 +192,8 @@ def tree_of(state: ClusterState, queue: Iterable[PendingWorkload], config: Polic
         ahead_gpu_ms=shared_milli * config.protection_cap_s,
         shared_milli=shared_milli,
     )
-    tree = build_tree(state.accounts, capacity, running_milli=running, oldest_s=oldest)
+    running = {**dict.fromkeys(waiting, 0), **running_milli}
+    tree = build_tree(state.accounts, capacity, running_milli=running, oldest_s=oldest_s)
     return (
         tree if config.division == "deficit" else replace(tree, floors_milli=_divided(tree, state, config)[0])
     )

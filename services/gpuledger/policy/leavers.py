@@ -4,7 +4,7 @@ Lists are made when they are asked for; whether anybody may leave at all is know
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from gpuledger.policy.ranking import Ranking
@@ -33,22 +33,31 @@ class Leavers:
         self._takeable: dict[str, list[RunningRun]] = {}
         self._own: dict[str, list[RunningRun]] = {}
 
-    @cached_property
-    def unallocated(self) -> list[RunningRun]:
-        """The unallocated runs: of the accounts that used most without paying first, who loses least first."""
-        if not self._runs.unallocated:
+    @property
+    def free(self) -> Collection[RunningRun]:
+        """The unallocated runs, in any order."""
+        return self._runs.unallocated.values()
+
+    def in_order(self, free: Collection[RunningRun]) -> list[RunningRun]:
+        """Return unallocated runs: of the accounts that used most without paying first, who loses least first."""
+        if not free:
             return []
         rank, leaf = self._ranking.unpaid_rank, self.leaf
-        return sorted(
-            self._runs.unallocated.values(),
-            key=lambda run: (rank[leaf[run.account]], run.lost_gpu_ms(self._at_s), run.id),
-        )
+        return sorted(free, key=lambda run: (rank[leaf[run.account]], run.lost_gpu_ms(self._at_s), run.id))
+
+    @cached_property
+    def takeable_leaves(self) -> list[str]:
+        """The leaves that have runs past their protection and their quantum."""
+        return list(dict.fromkeys(self.leaf[account] for account in self._runs.takeable))
 
     @cached_property
     def leaves(self) -> list[str]:
-        """The leaves that have runs past their protection and their quantum, the furthest beyond its share first."""
-        there = {self.leaf[account]: None for account in self._runs.takeable}
-        return sorted(there, key=lambda leaf: self._ranking.excess_rank[leaf])
+        """The same, the furthest beyond its share first."""
+        return sorted(self.takeable_leaves, key=lambda leaf: self._ranking.excess_rank[leaf])
+
+    def may_leave_for_others(self, leaf: str) -> Iterator[RunningRun]:
+        """Yield the runs of a leaf past their protection and their quantum, in any order."""
+        return self._of(leaf, self._runs.takeable)
 
     def takeable(self, leaf: str) -> list[RunningRun]:
         """Return the runs of a leaf past their protection and their quantum, who loses least first."""

@@ -102,7 +102,8 @@ def _difference(before: dict[int, T], now: Iterable[T]) -> tuple[dict[int, T], l
 
     They are held on to, so that no other value has the identity of one of them.
     """
-    by_identity = {id(value): value for value in now}
+    values = tuple(now)
+    by_identity = dict(zip(map(id, values), values, strict=True))
     gone = [value for key, value in before.items() if key not in by_identity]
     come = [value for key, value in by_identity.items() if key not in before]
     return by_identity, gone, come

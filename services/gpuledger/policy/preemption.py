@@ -16,10 +16,10 @@ from collections import ChainMap, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Final
 
-from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.accounts import lineage, parting
 from gpuledger.policy.contenders import Standing, Tier
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.floors import Floors, Taken
@@ -70,8 +70,8 @@ class Victim:
     theirs: Standing | None = None
 
 
-_Candidate = tuple[RunningRun, Ground, Standing | None, Standing | None]
-"""A run that may leave for whichever gang of an account: why, and where the two sides stood, as of a ``Victim``."""
+_Side = tuple[str, str, str]
+"""A leaf whose runs may leave for those of another; the accounts where the other's path and its own part."""
 
 
 class Preemption:
@@ -103,7 +103,7 @@ class Preemption:
         runs = runs or Runs(state.running, state.at_s, config.quantum_s)
         self._leavers = Leavers(runs, ranking, state.at_s)
         self._leaf = self._leavers.leaf
-        self._beyond: dict[tuple[str, frozenset[str]], list[_Candidate]] = {}
+        self._beyond: dict[tuple[str, frozenset[str]], list[_Side]] = {}
         self._in_vain: set[tuple[str, int, str | None, int, bool, frozenset[str]]] = set()
         """What was looked for and not found, until somebody else finds something."""
         self._moves: set[tuple[str, str]] = set()
@@ -133,31 +133,36 @@ class Preemption:
     def _find(self, turn: Turn, claims: frozenset[str], *, only_own: bool) -> tuple[Victim, ...] | None:
         """Search among those that stay so far, of accounts that took nothing from the asker's in this cycle.
 
-        Most searches are in vain: that all together would not suffice is seen at one look.
+        Most searches are in vain: that all together would not suffice is seen at one look, in no order.
         """
+        asker, priority = turn.account, turn.workload.priority
         asked = turn.workload.gpus_milli, turn.workload.gpu_model
-        own = takewhile(lambda run: run.priority < turn.workload.priority, self._leavers.own(turn.account))
-        candidates: list[_Candidate] = [(run, Ground.OWN, None, None) for run in own]
-        if not only_own:
-            free: list[_Candidate] = [
-                (run, Ground.UNALLOCATED, None, None) for run in self._leavers.unallocated
-            ]
-            candidates = [*free, *self._others(turn, claims), *candidates]
+        leavers, yard = self._leavers, self._yard
+        own = (run for run in leavers.may_leave_for_own(asker) if run.priority < priority)
+        sides = [] if only_own else self._sides(asker, claims)
         if self._moves:
-            candidates = [
-                one for one in candidates if (self._leaf[one[0].account], turn.account) not in self._moves
-            ]
-        if not self._yard.fits_without((run for run, *_ in candidates), *asked):
+            sides = [side for side in sides if (side[0], asker) not in self._moves]
+        others = (leavers.may_leave_for_others(leaf) for leaf, _, _ in sides)
+        free = (
+            []
+            if only_own
+            else [run for run in leavers.free if (self._leaf[run.account], asker) not in self._moves]
+        )
+        if not yard.fits_without(chain(free, *others, own), *asked):
             return None
-        leaving, helps = self._yard.leaving, self._yard.helps
+        candidates = chain(
+            (Victim(run, Ground.UNALLOCATED, turn) for run in leavers.in_order(free)),
+            self._exceeding(turn, sides),
+            (Victim(run, Ground.OWN, turn) for run in leavers.own(asker) if run.priority < priority),
+        )
         return self._search(
             turn,
             [
-                Victim(run, ground, turn, mine, theirs)
-                for run, ground, mine, theirs in candidates
-                if run.id not in leaving and helps(run, *asked)
+                victim
+                for victim in candidates
+                if victim.run.id not in yard.leaving and yard.helps(victim.run, *asked)
             ],
-            lambda: self._yard.fit_soon(*asked) is not None,
+            lambda: yard.fit_soon(*asked) is not None,
         )
 
     def forget(self) -> None:
@@ -168,7 +173,7 @@ class Preemption:
         """Return a minimal set of runs that make room on these GPUs, whatever the ratios; None when there is none."""
         there = [
             run
-            for run in (*self._leavers.unallocated, *self._past_safety())
+            for run in (*self._leavers.in_order(self._leavers.free), *self._past_safety())
             if run.id not in self._yard.leaving
             and not placement.keys().isdisjoint(self._yard.placements[run.id])
         ]
@@ -238,34 +243,31 @@ class Preemption:
             return frozenset()
         return frozenset(standing.account for standing in turn.chain if standing.tier is Tier.BELOW_FLOOR)
 
-    def _others(self, turn: Turn, claims: frozenset[str]) -> list[_Candidate]:
-        """Return whom an account may take from others, for whichever of its gangs."""
-        asked = turn.account, claims
-        if asked not in self._beyond:
-            self._beyond[asked] = list(self._exceeding(*asked))
-        return self._beyond[asked]
+    def _sides(self, asker: str, claims: frozenset[str]) -> list[_Side]:
+        """Return the accounts whose runs may leave for the asker's, in no order.
 
-    def _exceeding(self, asker: str, claims: frozenset[str]) -> Iterator[_Candidate]:
-        """Yield the runs of accounts that exceed the asker where their paths part, the highest ratio first.
-
-        With a claim to what it is issued the asker takes whatever floors leave, which then are what others are issued.
+        They exceed it where their paths part. With a claim to what it is issued the asker takes whatever floors leave,
+        which then are what others are issued.
         """
-        sides: list[tuple[str, Node, Node]] = []
-        for leaf in self._leavers.leaves:
-            if leaf == asker:
-                continue
-            mine, theirs = next(
-                (self._tree.nodes[a], self._tree.nodes[b])
-                for a, b in zip(lineage(asker), lineage(leaf), strict=False)
-                if a != b
-            )
-            if mine.path in claims or self._ranking.exceeds(theirs.path, mine.path):
-                sides.append((leaf, mine, theirs))
-        sides.sort(key=lambda side: self._ranking.excess[side[2].path], reverse=True)
-        for leaf, mine, theirs in sides:
-            ground = Ground.RATIO if self._ranking.exceeds(theirs.path, mine.path) else Ground.ISSUE
-            standings = _standing(mine), _standing(theirs)
-            yield from ((run, ground, *standings) for run in self._leavers.takeable(leaf))
+        if (asker, claims) not in self._beyond:
+            self._beyond[asker, claims] = [
+                (leaf, mine, theirs)
+                for leaf in self._leavers.takeable_leaves
+                if leaf != asker
+                for mine, theirs in [parting(asker, leaf)]
+                if mine in claims or self._ranking.exceeds(theirs, mine)
+            ]
+        return self._beyond[asker, claims]
+
+    def _exceeding(self, turn: Turn, sides: Iterable[_Side]) -> Iterator[Victim]:
+        """Yield the runs of accounts that exceed the asker, the highest ratio first."""
+        nodes, ranking = self._tree.nodes, self._ranking
+        in_order = sorted(sides, key=lambda side: ranking.excess_rank[side[0]])
+        in_order.sort(key=lambda side: ranking.excess[side[2]], reverse=True)
+        for leaf, mine, theirs in in_order:
+            ground = Ground.RATIO if ranking.exceeds(theirs, mine) else Ground.ISSUE
+            standings = _standing(nodes[mine]), _standing(nodes[theirs])
+            yield from (Victim(run, ground, turn, *standings) for run in self._leavers.takeable(leaf))
 
     def _search(
         self, turn: Turn, candidates: list[Victim], suffices: Callable[[], bool]

@@ -158,17 +158,19 @@ def build_tree(
     oldest_s = oldest_s or {}
     forest = _Forest(accounts, workers={*running_milli, *oldest_s})
     built: dict[str, Node] = {}
-    for place in _places(tuple((path, state.share) for path, state in sorted(forest.states.items()))):
-        path, portion, funded = place.path, place.portion, place.funded
+    shares = tuple([(path, state.share) for path, state in sorted(forest.states.items())])
+    for place in _places(shares, capacity.ahead_gpu_ms):
+        path, portion, funded, ahead = place.path, place.portion, place.funded, place.ahead
         state = forest.states.get(path, _VIRTUAL_ROOT)
-        ahead = place.live * capacity.ahead_gpu_ms
         if place.children or path == ROOT:
-            children = tuple(built[child] for child in place.children)
-            built[path] = _inner(place, state, ahead, children)
+            built[path] = _inner(place, state, tuple([built[child] for child in place.children]))
             continue
         explicit = state.entitled_gpu_ms
-        over_window = portion * capacity.window_gpu_ms if explicit is None else Fraction(explicit)
-        entitled = over_window + state.par_gpu_ms
+        entitled = (
+            portion * capacity.window_gpu_ms + state.par_gpu_ms
+            if explicit is None
+            else Fraction(explicit + state.par_gpu_ms)
+        )
         built[path] = Node(
             path=path,
             share=state.share,
@@ -235,6 +237,7 @@ class _Place(NamedTuple):
         share_ppm: The share as parts per million of the parent.
         portion: Its part of the cluster.
         live: The part that is its leaves' together; less than its own where siblings below have no share at all.
+        ahead: Its entitlement over the protection cap ahead.
         funded: Whether every share on the path is above 0.
     """
 
@@ -243,17 +246,19 @@ class _Place(NamedTuple):
     share_ppm: int
     portion: Fraction
     live: Fraction
+    ahead: Fraction
     funded: bool
 
 
-@lru_cache(maxsize=16)
-def _places(shares: tuple[tuple[str, int], ...]) -> tuple[_Place, ...]:
+@lru_cache(maxsize=64)
+def _places(shares: tuple[tuple[str, int], ...], ahead_gpu_ms: int | Fraction) -> tuple[_Place, ...]:
     """Return the places of accounts of given shares, the virtual root's too, each after those below it.
 
-    Trees stay as they are from one cycle to the next, so it is kept.
+    Trees, and what is ahead, stay as they are from one cycle to the next, so it is kept.
 
     Args:
         shares: Share by path, ordered by path, every node above a path among them.
+        ahead_gpu_ms: Healthy capacity over the protection cap ahead.
     """
     share = dict(shares)
     children: dict[str, list[str]] = {ROOT: [], **{path: [] for path in share}}
@@ -272,7 +277,9 @@ def _places(shares: tuple[tuple[str, int], ...]) -> tuple[_Place, ...]:
         ppm, portion, funded = given[path]
         live = sum((found[child].live for child in children[path]), NOTHING)
         is_leaf = not children[path] and path != ROOT
-        found[path] = _Place(path, tuple(children[path]), ppm, portion, portion if is_leaf else live, funded)
+        live = portion if is_leaf else live
+        ahead = live * ahead_gpu_ms
+        found[path] = _Place(path, tuple(children[path]), ppm, portion, live, ahead, funded)
     return tuple(found.values())
 
 
@@ -329,7 +336,7 @@ def _age(node: Node) -> tuple[bool, int]:
     return node.created_s is None, node.created_s or 0
 
 
-def _inner(place: _Place, state: AccountState, ahead: Fraction, children: tuple[Node, ...]) -> Node:
+def _inner(place: _Place, state: AccountState, children: tuple[Node, ...]) -> Node:
     entitled = _sum([child.entitled for child in children])
     return Node(
         path=place.path,
@@ -343,8 +350,8 @@ def _inner(place: _Place, state: AccountState, ahead: Fraction, children: tuple[
         unallocated_gpu_ms=sum([child.unallocated_gpu_ms for child in children]),
         entitled=entitled,
         par_gpu_ms=sum([child.par_gpu_ms for child in children]),
-        ahead=ahead,
-        entitled_with_ahead=entitled + ahead,
+        ahead=place.ahead,
+        entitled_with_ahead=entitled + place.ahead,
         demand_milli=sum([child.demand_milli for child in children]),
         issuable_milli=_within(state.limit_milli, sum([child.issuable_milli for child in children])),
         running_milli=sum([child.running_milli for child in children]),

@@ -11,6 +11,7 @@ from gpuledger.kernel.accounts import (
     own_path,
     owner_of,
     parent,
+    parting,
     share_unless_set,
 )
 from gpuledger.kernel.errors import Refused
@@ -59,6 +60,19 @@ def test_the_parent_is_one_part_shorter(path: str, above: str | None) -> None:
 def test_the_child_own_is_its_parents_and_has_no_share_unless_set(path: str, owner: str, share: int) -> None:
     assert (owner_of(path), share_unless_set(path)) == (owner, share)
     assert owner_of(own_path(owner)) == owner
+
+
+@pytest.mark.parametrize(
+    ("path", "other", "expected"),
+    [
+        ("org/a/x", "org/b", ("org/a", "org/b")),
+        ("org/a/x", "org/a/y", ("org/a/x", "org/a/y")),
+        ("org/a", "lab/a", ("org", "lab")),
+    ],
+)
+def test_two_leaves_part_at_siblings(path: str, other: str, expected: tuple[str, str]) -> None:
+    assert parting(path, other) == expected
+    assert parting(other, path) == expected[::-1]
 
 
 @pytest.mark.parametrize("path", ["org", "org/vision", "org/~own", "a.b/c-d_e", "a%20b/c%C3%B6"])

@@ -41,11 +41,12 @@ def test_of_several_the_account_that_is_furthest_beyond_its_share_or_paid_least(
     found = leavers(*runs, *free)
     assert found.leaf == {"a": "a", "p": "p/~own", "p/x": "p/x"}
     assert found.leaves == ["p/~own", "p/x", "a"]  # its own work has no share there
-    assert names(found.takeable("p/~own")) == ["p"]
-    assert names(found.unallocated) == ["free p/x", "free a"]
+    assert sorted(found.takeable_leaves) == ["a", "p/x", "p/~own"]
+    assert names(found.takeable("p/~own")) == names(list(found.may_leave_for_others("p/~own"))) == ["p"]
+    assert names(found.in_order(found.free)) == ["free p/x", "free a"]
 
 
 def test_nobody_leaves_where_nobody_may() -> None:
     found = leavers(run("a", gpus=1, protected_until_s=AT_S + 1))
-    assert (found.leaves, found.unallocated, found.takeable("a"), found.own("a")) == ([], [], [], [])
+    assert (found.leaves, found.in_order(found.free), found.takeable("a"), found.own("a")) == ([], [], [], [])
     assert found.least_priorities == {}
