@@ -9,6 +9,7 @@ import gpuledger.identity.tables
 import gpuledger.ledger.policy_tables
 import gpuledger.ledger.side_tables
 import gpuledger.ledger.tables
+import gpuledger.warehouse.close_tables
 import gpuledger.warehouse.tables  # noqa: F401 - registers its tables on the metadata
 from gpuledger.database.metadata import METADATA
 from gpuledger_migrations import roles

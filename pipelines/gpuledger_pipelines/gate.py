@@ -141,15 +141,16 @@ class Gate:
 
 
 def in_place(sql: str, subject: Subject) -> str:
-    """Return SQL with the span written into it, for a library that binds no parameters.
-
-    A name of a cluster is data, and could hold quotes, braces or colons: it is written as bytes.
-    """
-    name = f"convert_from(decode('{subject.span.cluster.encode().hex()}', 'hex'), 'UTF8')"
-    values = {"cluster": name, **{k: str(v) for k, v in _times(subject).items()}}
+    """Return SQL with the span written into it, for a library that binds no parameters."""
+    values = {"cluster": literal(subject.span.cluster), **{k: str(v) for k, v in _times(subject).items()}}
     for key, value in values.items():
         sql = sql.replace(f":{key}", value)
     return sql
+
+
+def literal(text: str) -> str:
+    """Return SQL for a text that is data, and could hold quotes, braces or colons: it is written as bytes."""
+    return f"convert_from(decode('{text.encode().hex()}', 'hex'), 'UTF8')"
 
 
 def _times(subject: Subject) -> dict[str, object]:

@@ -72,6 +72,15 @@ class Settings(BaseSettings):
         " opens them; unset, each signs in with their own where one is needed.",
     )
     timezone: str = Field(default="UTC", description="The organisation's IANA time zone.")
+    closes: Path | None = Field(
+        default=None, description="The folder of sealed closes; unset means closes in the data folder."
+    )
+    close_grace_hours: int = Field(
+        default=24,
+        ge=0,
+        le=24 * 31,
+        description="How long after a period's end a close waits for sources that have not told all of it.",
+    )
 
     @field_validator("*", mode="before")
     @classmethod
@@ -125,6 +134,11 @@ class Settings(BaseSettings):
         if protocol != "PLAINTEXT" and self.kafka_bootstrap is None:
             raise ValueError(f"{_PROTOCOL} has no effect without {_variable('kafka_bootstrap')}")
         return self
+
+    @property
+    def closes_folder(self) -> Path:
+        """Where the files of closes lie."""
+        return self.home / "closes" if self.closes is None else self.closes
 
     @property
     def calendar(self) -> Calendar:

@@ -1,18 +1,31 @@
-"""``gpuledger close``: close a budget period, or open a closed one again."""
+"""``gpuledger close run`` and ``close reopen``: close a budget period, or open a closed one again."""
 
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuledger.cli.asking import agreed, who
+from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import Json, OneCluster, Yes
 from gpuledger.cli.output import note, print_json
+from gpuledger.cli.running import pipeline_env
 
 if TYPE_CHECKING:
-    from gpuledger.database.engine import Writer
-    from gpuledger.ledger.closing import Close
+    import sqlalchemy as sa
+
+    from gpuledger.close.run import Outcome
+    from gpuledger.close.steps import Closer, Compare, Gate, Stopped
+    from gpuledger.settings import Settings
 
 app = typer.Typer(help="Closing budget periods.", no_args_is_help=True)
+
+HOUR_S = 3600
 
 Period = Annotated[str, typer.Argument(help="Budget period, such as 2026-12.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and stop.")]
@@ -20,42 +33,64 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done
 
 @app.command("run")
 def run(
-    period: Period, cluster: OneCluster, *, dry_run: DryRun = False, yes: Yes = False, as_json: Json = False
+    period: Period,
+    cluster: OneCluster,
+    *,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", help="What sacct --json or sacct -P --duplicates printed, to compare with."),
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Ask sacct now, to compare with.")] = False,
+    accept: Annotated[
+        bool, typer.Option("--accept-differences", help="Go on whatever differs; the file says what does.")
+    ] = False,
+    grace: Annotated[
+        int | None,
+        typer.Option(
+            "--grace", min=0, help="Hours after the period's end to wait for silent sources; 24 unless set."
+        ),
+    ] = None,
+    gate: Annotated[
+        bool,
+        typer.Option("--gate/--no-gate", help="Validate by Great Expectations too, where it is installed."),
+    ] = True,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: Json = False,
 ) -> None:
-    """Close a period that is over: charge open runs up to its end, let lots expire or go on, take no more bookings."""
-    from gpuledger import settings
-    from gpuledger.database.engine import reading
-    from gpuledger.database.opening import open_database
-    from gpuledger.kernel.clock import SystemClock, seconds
-    from gpuledger.ledger import closing, queries
-    from gpuledger.ledger.attempts import booked
-    from gpuledger.ledger.periods import open_periods
+    """Close a period that is over: freeze, reconcile, settle, validate, seal, publish.
 
-    config, clock = settings.load(), SystemClock()
+    A close that stopped goes on from there; one that is sealed gets its files again.
+    """
+    from gpuledger import settings
+    from gpuledger.close import steps
+    from gpuledger.close.run import run as close
+    from gpuledger.close.steps import Stopped
+    from gpuledger.database.opening import open_database
+
+    config = settings.load()
     document: dict[str, object] = {"cluster": cluster, "period": period, "applied": False}
     with open_database(config) as engine:
-        with reading(engine) as reader:
-            queries.require_cluster(reader, cluster)
-            calendar = queries.calendar(reader, config.calendar)
-            closing.check_closing(reader, cluster, period, now_s=seconds(clock.now()), calendar=calendar)
+        closer = closer_of(engine, config, cluster, period, grace)
+        compare = _comparing(closer, record, live=live)
+        steps.check(closer)
         note(f"~ close    {cluster} {period}")
         if not dry_run and agreed(1, yes=yes):
-
-            def close(writer: "Writer") -> "Close":
-                closed = closing.close_period(writer, cluster, period, who(), clock=clock, calendar=calendar)
-                open_periods(writer, cluster, clock=clock, calendar=calendar)
-                return closed
-
-            found = booked(engine, cluster, close, people=[who()])
-            document |= {**found._asdict(), "applied": True}
+            try:
+                outcome = close(
+                    closer,
+                    compare=compare,
+                    accept=accept,
+                    gate=_gate(config, engine) if gate else None,
+                    on_step=lambda step: note(f"  {step}"),
+                )
+            except Stopped as stopped:
+                raise _told(stopped, as_json=as_json) from stopped
+            document |= {**outcome.as_json(), "applied": True}
+            _show(outcome, cluster, period, as_json=as_json)
     if as_json:
         print_json(document)
-    elif document["applied"]:
-        again = ", closed before" if document["repeated"] else ""
-        print(
-            f"{period} of {cluster} is closed: version {document['version']}, row {document['closed_seq']}{again}"
-        )
-    else:
+    elif not document["applied"]:
         print("1 change not applied")
 
 
@@ -71,29 +106,23 @@ def reopen(
 ) -> None:
     """Let a closed period take bookings again; what its close expired and carried over is taken back."""
     from gpuledger import settings
+    from gpuledger.close import steps
+    from gpuledger.close.fence import one_closer
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
-    from gpuledger.kernel.clock import SystemClock
     from gpuledger.ledger import closing, queries
-    from gpuledger.ledger.attempts import booked
 
     config = settings.load()
     document: dict[str, object] = {"cluster": cluster, "period": period, "applied": False}
     with open_database(config) as engine:
+        closer = closer_of(engine, config, cluster, period)
         with reading(engine) as reader:
             queries.require_cluster(reader, cluster)
-            calendar = queries.calendar(reader, config.calendar)
             closing.check_reopening(reader, cluster, period, reason)
         note(f"~ reopen   {cluster} {period}")
         if not dry_run and agreed(1, yes=yes):
-            version = booked(
-                engine,
-                cluster,
-                lambda writer: closing.reopen_period(
-                    writer, cluster, period, who(), reason, clock=SystemClock(), calendar=calendar
-                ),
-                people=[who()],
-            )
+            with one_closer(engine, cluster):
+                version = steps.reopen(closer, reason)
             document |= {"version": version, "applied": True}
     if as_json:
         print_json(document)
@@ -103,3 +132,94 @@ def reopen(
         )
     else:
         print("1 change not applied")
+
+
+def closer_of(
+    engine: "sa.Engine", config: "Settings", cluster: str, period: str, grace_hours: int | None = None
+) -> "Closer":
+    """Return who closes a period, as the settings say."""
+    from gpuledger.close.steps import Closer
+    from gpuledger.kernel.clock import SystemClock
+
+    hours = config.close_grace_hours if grace_hours is None else grace_hours
+    return Closer(
+        engine=engine,
+        cluster=cluster,
+        period=period,
+        by=who(),
+        clock=SystemClock(),
+        default=config.calendar,
+        root=config.closes_folder,
+        grace_s=hours * HOUR_S,
+    )
+
+
+def _comparing(closer: "Closer", record: Path | None, *, live: bool) -> "Compare | None":
+    """Return what compares the period with Slurm's accounting, where it is asked for."""
+    from gpuledger.close.slurm import comparing
+    from gpuledger.kernel.errors import Refused
+
+    if record is not None and live:
+        raise Refused("--record and --live are two records", hint="name one of them")
+    return comparing(closer, record) if record is not None or live else None
+
+
+def _gate(config: "Settings", engine: "sa.Engine") -> "Gate | None":
+    """Return what validates a statement by Great Expectations; None, and a word, where that is not installed."""
+    if importlib.util.find_spec("great_expectations") is None:
+        note("  the built-in checks alone: pip install 'gpuledger[pipelines]' brings Great Expectations")
+        return None
+    url = engine.url.render_as_string(hide_password=False)
+    from gpuledger.close.steps import Verdict
+    from gpuledger.kernel.errors import Unavailable
+
+    def gate(place: "tuple[str, str, int]") -> "Verdict":
+        done = subprocess.run(
+            [sys.executable, "-m", "gpuledger_pipelines.close_gate", *map(str, place)],
+            env={**os.environ, **pipeline_env(config, url)},
+            stdout=subprocess.PIPE,
+            check=False,
+        )
+        try:
+            said = json.loads(done.stdout)
+        except ValueError as error:
+            raise Unavailable(
+                f"the gate of the statement ended with status {done.returncode} and no verdict",
+                hint="its messages stand above; --no-gate validates by the built-in checks alone",
+            ) from error
+        return Verdict(said["checks"], tuple(said["findings"]))
+
+    return gate
+
+
+def _told(stopped: "Stopped", *, as_json: bool) -> typer.Exit:
+    """Say what stopped a close; return how the command ends."""
+    if as_json:
+        told = {
+            "error": stopped.message,
+            "hint": stopped.hint,
+            "exit": PROBLEMS,
+            "findings": stopped.findings,
+        }
+        print(json.dumps(told), file=sys.stderr)
+        return typer.Exit(PROBLEMS)
+    for line in (
+        f"gpuledger: {stopped.message}",
+        *(f"  {each}" for each in stopped.findings),
+        f"  hint: {stopped.hint}",
+    ):
+        note(line)
+    return typer.Exit(PROBLEMS)
+
+
+def _show(outcome: "Outcome", cluster: str, period: str, *, as_json: bool) -> None:
+    for line in outcome.left_out:
+        note(f"  not made: {line}")
+    if as_json:
+        return
+    again = ", closed before" if outcome.repeated else ""
+    print(
+        f"{period} of {cluster} is closed: version {outcome.rows.version}, row {outcome.rows.closed_seq}{again}"
+    )
+    print(f"  sealed    {outcome.digest}")
+    print(f"  files     {outcome.folder}")

@@ -19,6 +19,7 @@ OWN: dict[type[Fact], str] = {
     closing.PeriodClosed: "close run",
     closing.PeriodClosing: "close run",
     closing.PeriodReopened: "close reopen",
+    closing.PeriodSealed: "close run",
     decision.DecisionMade: "admit",
     incident.CreditGranted: "incident credit",
     incident.CreditReversed: "incident reverse",

@@ -39,6 +39,7 @@ _FACTS: dict[str, type[Fact]] = {
     "period.opened": budget.PeriodOpened,
     "period.closing": closing.PeriodClosing,
     "period.closed": closing.PeriodClosed,
+    "period.sealed": closing.PeriodSealed,
     "period.reopened": closing.PeriodReopened,
     "ledger.ticked": closing.LedgerTicked,
     "ledger.settled": closing.LedgerSettled,

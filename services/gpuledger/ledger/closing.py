@@ -1,8 +1,10 @@
 """Closing a budget period, and opening it again.
 
-A close is two rows: ``period.closing`` fixes what it is made of - from then on nothing is booked into the period -
-and ``period.closed`` settles it: what was left expires or goes on into the next period. Whoever finds a close that
-stopped between the two goes on from there; of two closers one closes and the other is told so.
+A close is three rows: ``period.closing`` fixes what it is made of - from then on nothing is booked into the period -,
+``period.closed`` settles it: what was left expires or goes on into the next period, and ``period.sealed`` says what
+the digest of its file is. Whoever finds a close that stopped between two of them goes on from there; of two closers
+one closes and the other is told so. Each row names the version that it belongs to: a closer that was paused while
+somebody reopened the period writes nothing any more.
 """
 
 from typing import NamedTuple
@@ -13,13 +15,18 @@ from gpuledger.events.envelope import Event, make
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
-from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.errors import Conflict, Corrupt, Refused
 from gpuledger.ledger import queries, ticking
 from gpuledger.ledger.append import append
+from gpuledger.ledger.close_rows import closes
 from gpuledger.ledger.copying import driver
+from gpuledger.ledger.freezing import frozen
 from gpuledger.ledger.store import lock_book
 
 SOURCE = "gpuledger/periods"
+
+OPEN, CLOSED = "open", "closed"
+"""States of a period; between the two it is ``closing``."""
 
 
 class Close(NamedTuple):
@@ -41,16 +48,18 @@ class Close(NamedTuple):
 
 
 class _State(NamedTuple):
-    state: str = "open"
+    state: str = OPEN
     version: int = 0
     closing_seq: int | None = None
     closed_seq: int | None = None
 
 
-def close_period(
+def freeze_period(
     writer: Writer, cluster: str, period: str, by: str, *, clock: Clock, calendar: Calendar
 ) -> Close:
-    """Close a period of a cluster: charge open runs up to its end, shut it, settle it.
+    """Charge open runs up to the end of a period and shut it: the rows up to here are what its close is made of.
+
+    One that is shut stays as it is.
 
     Args:
         writer: A transaction of its own; the caller commits it.
@@ -69,24 +78,108 @@ def close_period(
     stale = ticking.stale_hours(writer, cluster, end_s)
     lock_book(writer, cluster)
     found = _state(writer, cluster, period)
-    if found.state == "closed":
+    if found.state != OPEN:
         return _closed(writer, cluster, period, repeated=True)
     check_closing(writer, cluster, period, now_s=seconds(clock.now()), calendar=calendar)
-    version = found.version if found.state == "closing" else found.version + 1
     # First what an hourly tick would find: ends that were lost, and samples that are not sealed.
     ticking.tick_at(writer, cluster, end_s, stale, clock=clock, calendar=calendar)
-    head = lock_book(writer, cluster)
-    facts: list[tuple[str, Fact]] = []
-    if found.state != "closing":
-        fixed = events.PeriodClosing(cluster=cluster, period=period, version=version, by=by)
-        facts.append((f"closing/{period}/{version}", fixed))
-        closing_seq = head.last_seq + len(facts)
-    else:
-        closing_seq = found.closing_seq or 0
-    settled = events.PeriodClosed(cluster=cluster, period=period, version=version, closing_seq=closing_seq)
-    facts.append((f"closed/{period}/{version}", settled))
-    append(writer, cluster, [_event(id_, end_s, fact) for id_, fact in facts], clock=clock, calendar=calendar)
+    version = found.version + 1
+    fact = events.PeriodClosing(
+        cluster=cluster, period=period, version=version, by=by, frozen=frozen(writer, period, calendar)
+    )
+    event = _event(f"closing/{period}/{version}", end_s, fact)
+    append(writer, cluster, [event], clock=clock, calendar=calendar)
     return _closed(writer, cluster, period, repeated=False)
+
+
+def settle_period(
+    writer: Writer,
+    cluster: str,
+    period: str,
+    version: int,
+    *,
+    clock: Clock,
+    calendar: Calendar,
+    reconciled: events.Reconciled | None = None,
+) -> Close:
+    """Settle a period that is shut: what was left expires or goes on into the next.
+
+    One that is settled stays as it is.
+
+    Args:
+        writer: A transaction of its own; the caller commits it.
+        cluster: The cluster.
+        period: The budget period.
+        version: That of its closing, as whoever settles it knows it.
+        clock: Says what time it is.
+        calendar: The organisation's days.
+        reconciled: What came of the comparison with the scheduler's record, where there was one.
+
+    Raises:
+        Conflict: When it is no longer the close that is under way: somebody reopened the period meanwhile.
+    """
+    _, end_s = calendar.period_bounds_s(period)
+    lock_book(writer, cluster)
+    found = _require_version(writer, cluster, period, version)
+    if found.state == CLOSED:
+        return _closed(writer, cluster, period, repeated=True)
+    # Closes that were begun before they froze anything charged runs here.
+    stale = ticking.stale_hours(writer, cluster, end_s)
+    ticking.tick_at(writer, cluster, end_s, stale, clock=clock, calendar=calendar)
+    fact = events.PeriodClosed(
+        cluster=cluster,
+        period=period,
+        version=version,
+        closing_seq=found.closing_seq or 0,
+        reconciled=reconciled,
+    )
+    event = _event(f"closed/{period}/{version}", end_s, fact)
+    append(writer, cluster, [event], clock=clock, calendar=calendar)
+    return _closed(writer, cluster, period, repeated=False)
+
+
+def seal_period(
+    writer: Writer, cluster: str, period: str, version: int, digest: str, *, clock: Clock, calendar: Calendar
+) -> bool:
+    """Write down the digest of a close's file; return whether that is new.
+
+    Raises:
+        Conflict: When it is no longer the close that holds.
+        Corrupt: When it was sealed with another digest: what it is made of has changed.
+    """
+    _, end_s = calendar.period_bounds_s(period)
+    lock_book(writer, cluster)
+    found = _require_version(writer, cluster, period, version)
+    if found.state != CLOSED or found.closing_seq is None:
+        raise Conflict(f"{period} of {cluster} is {found.state}, not closed", hint="run the close again")
+    sealed = next((c for c in closes(writer, cluster, period) if c.version == version), None)
+    if sealed is not None and sealed.digest is not None:
+        if sealed.digest != digest:
+            raise Corrupt(
+                f"version {version} of the close of {period} of {cluster} was sealed as {sealed.digest} in row"
+                f" {sealed.sealed_seq}, and what it is made of gives {digest}",
+                hint=f"gpuledger close verify {period} --cluster {cluster} says what has changed",
+            )
+        return False
+    fact = events.PeriodSealed(
+        cluster=cluster, period=period, version=version, closing_seq=found.closing_seq, digest=digest
+    )
+    event = _event(f"sealed/{period}/{version}", end_s, fact)
+    append(writer, cluster, [event], clock=clock, calendar=calendar)
+    return True
+
+
+def close_period(
+    writer: Writer, cluster: str, period: str, by: str, *, clock: Clock, calendar: Calendar
+) -> Close:
+    """Freeze and settle a period in one transaction; see there.
+
+    Raises:
+        NotFound: When the cluster has no book.
+        Refused: When the period is not over, or an earlier one is still open.
+    """
+    shut = freeze_period(writer, cluster, period, by, clock=clock, calendar=calendar)
+    return settle_period(writer, cluster, period, shut.version, clock=clock, calendar=calendar)
 
 
 def check_closing(
@@ -118,7 +211,8 @@ def reopen_period(
 ) -> int:
     """Let a closed period take bookings again; return the version of the close that no longer holds.
 
-    What its close expired and carried over is taken back in the same transaction.
+    What its close expired and carried over is taken back in the same transaction. A close that is still under way is
+    called off.
 
     Raises:
         NotFound: When the cluster has no book.
@@ -142,12 +236,23 @@ def check_reopening(connection: Reader | Writer, cluster: str, period: str, reas
     if not reason.strip():
         raise Refused("a reopening needs a reason", hint="say why: it is kept with the order")
     found = _state(connection, cluster, period)
-    if found.state != "closed":
+    if found.state == OPEN:
         raise Refused(
             f"{period} of {cluster} is {found.state}, not closed",
             hint="gpuledger period list shows which are",
         )
     return found.version
+
+
+def _require_version(writer: Writer, cluster: str, period: str, version: int) -> _State:
+    found = _state(writer, cluster, period)
+    if found.version != version or found.state == OPEN:
+        raise Conflict(
+            f"version {version} of the close of {period} of {cluster} is over: it is {found.state}, version"
+            f" {found.version}",
+            hint="somebody reopened the period; look at it and close it again",
+        )
+    return found
 
 
 def _event(id_: str, at_s: int, fact: Fact) -> Event:

@@ -1,5 +1,6 @@
 """``close run`` and ``close reopen``: shown first, in order, once; ``balance`` as sealed and as known."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,9 @@ def spent(ledger: Ledger, tmp_path: Path) -> Ledger:
 
 
 def close(ledger: Ledger, period: str = FEBRUARY, *options: str) -> dict[str, object]:
-    document: dict[str, object] = ledger.done("close", "run", period, "--cluster", "alpha", *options)
+    document: dict[str, object] = ledger.done(
+        "close", "run", period, "--cluster", "alpha", "--no-gate", *options
+    )
     return document
 
 
@@ -68,6 +71,7 @@ def stands(ledger: Ledger, period: str, *options: str) -> dict[str, str]:
     return {name: amount for name, amount in amounts.items() if float(amount)}
 
 
+FILES = ["close.json", "SHA256SUMS"]
 OPEN = {"granted": "100.000", "charged": "40.000", "available": "60.000"}
 SEALED = {"granted": "100.000", "charged": "40.000", "expired": "60.000"}
 
@@ -89,6 +93,15 @@ def test_a_close_is_shown_first_and_happens_once(spent: Ledger) -> None:
         "version": 1,
         "closing_seq": next(seq for seq, type_ in types.items() if type_ == "period.closing"),
         "closed_seq": next(seq for seq, type_ in types.items() if type_ == "period.closed"),
+        "sealed_seq": next(seq for seq, type_ in types.items() if type_ == "period.sealed"),
+        "digest": hashlib.sha256(
+            (spent.home / "closes/alpha/2026-02/v1/close.json").read_bytes()
+        ).hexdigest(),
+        "checks": 0,
+        "reconciled": None,
+        "folder": str(spent.home / "closes/alpha/2026-02/v1"),
+        "files": FILES,
+        "left_out": [],
         "repeated": False,
         "applied": True,
     }
@@ -136,8 +149,10 @@ def test_a_reopened_period_takes_bookings_and_closes_as_another_version(spent: L
     }
     assert stands(spent, FEBRUARY) == OPEN
     assert stands(spent, MARCH) == {"granted": "50.000", "available": "50.000"}
-    again = spent("close", "run", FEBRUARY, "--cluster", "alpha")
-    assert (again.status, again.err) == (0, "~ close    alpha 2026-02\n")
+    again = spent("close", "run", FEBRUARY, "--cluster", "alpha", "--no-gate")
+    steps = ("freeze", "reconcile", "settle", "validate", "seal", "publish")
+    assert again.status == 0
+    assert again.err == "~ close    alpha 2026-02\n" + "".join(f"  {step}\n" for step in steps)
     assert again.out.startswith("2026-02 of alpha is closed: version 2, row ")
     assert stands(spent, FEBRUARY) == SEALED
     spent.checked_digest()
@@ -155,7 +170,38 @@ def test_the_reason_of_a_reopening_is_kept_aside(spent: Ledger) -> None:
 
 def test_people_read_that_it_was_closed_before(spent: Ledger) -> None:
     close(spent)
-    assert spent("close", "run", FEBRUARY, "--cluster", "alpha").out.endswith(", closed before\n")
+    said, *rest = spent("close", "run", FEBRUARY, "--cluster", "alpha").out.splitlines()
+    assert said.endswith(", closed before")
+    assert [line.split()[0] for line in rest] == ["sealed", "files"]
+
+
+def test_great_expectations_validates_before_the_seal(spent: Ledger) -> None:
+    done = spent.done("close", "run", FEBRUARY, "--cluster", "alpha")
+    assert done["checks"] > 5
+    ((state, checks),) = spent.rows("SELECT state, checks FROM warehouse.close")
+    assert (state, checks) == ("published", done["checks"])
+
+
+def test_what_does_not_hold_is_a_problem_that_is_named_and_nothing_is_sealed(spent: Ledger) -> None:
+    close(spent, "2026-02", "--dry-run")
+    spent.change(
+        "CREATE FUNCTION pg_temp_fault() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$BEGIN NEW.held_gpu_ms_weighted := -1; RETURN NEW; END$$;"
+        "CREATE TRIGGER fault BEFORE INSERT ON warehouse.statement FOR EACH ROW EXECUTE FUNCTION pg_temp_fault()"
+    )
+    ran = spent("close", "run", FEBRUARY, "--cluster", "alpha", "--json")
+    assert (ran.status, ran.out) == (3, "")
+    assert ran.problem["exit"] == 3
+    assert any("no amount is negative" in finding for finding in ran.problem["findings"])
+    assert any("statement in the warehouse" in finding for finding in ran.problem["findings"])
+    told = spent("close", "run", FEBRUARY, "--cluster", "alpha", "--no-gate")
+    assert told.status == 3
+    assert "hint: gpuledger audit verify" in told.err
+    assert spent.rows("SELECT count(*) FROM ledger.journal WHERE type = 'period.sealed'") == [(0,)]
+
+    spent.change("DROP TRIGGER fault ON warehouse.statement; DELETE FROM warehouse.statement")
+    spent.change("DELETE FROM warehouse.close")
+    assert close(spent)["version"] == 1
 
 
 def test_an_adjustment_of_a_closed_period_is_booked_in_the_open_one(spent: Ledger) -> None:
@@ -177,6 +223,7 @@ REFUSED = [
     (["run", MARCH, "--cluster", "alpha"], 2, "2026-02 of alpha is still open"),
     (["run", PRESENT, "--cluster", "alpha"], 2, f"{PRESENT} is not over before"),
     (["run", "soon", "--cluster", "alpha"], 2, "not of the form YYYY-MM"),
+    (["run", FEBRUARY, "--cluster", "alpha", "--record", "none.json"], 2, "none.json"),
     (["reopen", FEBRUARY, "--cluster", "alpha"], 2, "--reason"),
     (["reopen", FEBRUARY, "--cluster", "alpha", "--reason", " "], 2, "a reopening needs a reason"),
     (["reopen", FEBRUARY, "--cluster", "alpha", "--reason", "x"], 2, "2026-02 of alpha is open, not closed"),

@@ -181,7 +181,8 @@ def empty(ledger: Ledger) -> None:
     """Take everything out of a ledger, its history too."""
     tables = ledger.rows(
         "SELECT schemaname || '.' || tablename FROM pg_tables"
-        " WHERE schemaname IN ('ledger', 'side', 'telemetry') AND tablename !~ '^(journal|postings|identities)'"
+        " WHERE schemaname IN ('ledger', 'side', 'telemetry', 'warehouse')"
+        " AND tablename !~ '^(journal|postings|identities)'"
         " ORDER BY 1"
     )
     ledger.change(

@@ -42,6 +42,7 @@ FILES = {
     "2026-11-30, service": {"workload.preemption_announced.v1.ndjson"},
     "2026-11-30, whereabouts": {"workload.located.v1.ndjson"},
     "2026-11-30, work saved": {"story-restore.ndjson"},
+    "2026-11-30, sealed closes": {"period.sealed.v1.ndjson", "story-sealed.ndjson"},
 }
 """When files were frozen -> which. A file stands under one date for ever."""
 
@@ -53,6 +54,7 @@ DIGESTS = {
     "2026-11-30, service": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
     "2026-11-30, whereabouts": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
     "2026-11-30, work saved": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
+    "2026-11-30, sealed closes": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
 }
 """A date -> the state digest of all that was frozen up to then. A new one is added beside the old; none is changed."""
 
@@ -63,6 +65,7 @@ UNTOLD = {
     "ledger.settled": "it carries what a batch before it left to be posted, and nothing by itself",
     "period.closing": "what it fixes is the rows before it, so that it counts by its place and never backwards",
     "period.closed": "it settles what its closing fixed",
+    "period.sealed": "it says what the file of the close before it is, and moves nothing",
     "period.reopened": "it undoes the close before it",
 }
 """Rows that a book writes by itself -> why one without the rows around it says nothing."""

@@ -38,6 +38,9 @@ WAREHOUSE = (
     "warehouse.watermark",
 )
 
+CLOSES = ("warehouse.close", "warehouse.statement")
+"""Written by who closes."""
+
 MAY = {
     "gpuledger_writer": {
         HISTORY: ADD,
@@ -49,6 +52,7 @@ MAY = {
         OWN_VIEWS: READ,
         WAREHOUSE_VIEWS: NOTHING,
         WAREHOUSE: NOTHING,
+        CLOSES: CHANGE,
     },
     "gpuledger_reader": {
         HISTORY: NOTHING,
@@ -60,6 +64,7 @@ MAY = {
         OWN_VIEWS: NOTHING,
         WAREHOUSE_VIEWS: READ,
         WAREHOUSE: READ,
+        CLOSES: READ,
     },
     "gpuledger_owner": {
         HISTORY: ADD,
@@ -71,6 +76,7 @@ MAY = {
         OWN_VIEWS: READ,
         WAREHOUSE_VIEWS: READ,
         WAREHOUSE: EVERYTHING,
+        CLOSES: EVERYTHING,
     },
     "postgres": {
         HISTORY: ADD,
@@ -82,6 +88,7 @@ MAY = {
         OWN_VIEWS: READ,
         WAREHOUSE_VIEWS: READ,
         WAREHOUSE: EVERYTHING,
+        CLOSES: EVERYTHING,
     },
     "somebody": {
         HISTORY: NOTHING,
@@ -93,6 +100,7 @@ MAY = {
         OWN_VIEWS: NOTHING,
         WAREHOUSE_VIEWS: NOTHING,
         WAREHOUSE: NOTHING,
+        CLOSES: NOTHING,
     },
 }
 """Role -> kind of table -> what it may do. ``postgres`` is a superuser, ``somebody`` a role without any right."""

@@ -1,0 +1,42 @@
+"""What was booked into a period, by account, as one version of its close sealed it."""
+
+from gpuledger.database.engine import Reader, Writer
+from gpuledger.ledger.booked import Crossing, Sum
+from gpuledger.ledger.close_rows import CloseRows
+from gpuledger.ledger.copying import driver
+from gpuledger.ledger.store import EFFECTIVE_PERIOD, LEGS
+
+_END = 2**63 - 1
+
+
+def sums(connection: Reader | Writer, cluster: str, period: str, close: CloseRows) -> list[Sum]:
+    """Return what was booked into a period up to a close, its settlement included.
+
+    Nothing is booked into a period that is shut, so that all that stands of it before a reopening is the close's.
+    """
+    rows = driver(connection).execute(
+        f"""
+        SELECT account, belongs_to, commodity, pot, code, sum(amount)::bigint AS amount
+        FROM (SELECT *, {EFFECTIVE_PERIOD} AS belongs_to FROM ({LEGS}) AS legs
+              WHERE book = %s AND period = %s AND seq < %s) AS booked
+        GROUP BY 1, 2, 3, 4, 5 HAVING sum(amount) <> 0
+        ORDER BY account COLLATE "C", belongs_to, commodity, pot, code
+        """,
+        (cluster, period, close.reopened_seq or _END),
+    )
+    return [Sum(*row) for row in rows]
+
+
+def crossings(connection: Reader | Writer, cluster: str, period: str, close: CloseRows) -> list[Crossing]:
+    """Return what moved between the period and others up to a close, in weighted units, by code."""
+    rows = driver(connection).execute(
+        """
+        SELECT code, sum(CASE WHEN credit_period = %(period)s THEN amount ELSE -amount END)::bigint
+        FROM ledger.postings
+        WHERE book = %(book)s AND seq < %(before)s AND commodity = 'gpu_ms_weighted' AND debit_period <> credit_period
+          AND (debit_period = %(period)s OR credit_period = %(period)s)
+        GROUP BY code ORDER BY code
+        """,
+        {"book": cluster, "period": period, "before": close.reopened_seq or _END},
+    )
+    return [Crossing(*row) for row in rows]

@@ -1,0 +1,31 @@
+"""A period is compared with Slurm's accounting from its first instant on, from a file or as sacct prints it now."""
+
+from pathlib import Path
+
+import pytest
+from tests.accounting import document, job
+from tests.integration.close.closing import TENTH, Books
+from tests.integration.ledger.books import HOUR
+
+from gpuledger.close.slurm import comparing
+from gpuledger.close.steps import Stopped
+from gpuledger.kernel.errors import Refused
+from gpuledger.reconcile.comparison import Class
+
+
+def test_what_the_record_has_and_the_ledger_has_not_stops_a_close(books: Books, tmp_path: Path) -> None:
+    path = tmp_path / "sacct.json"
+    path.write_text(document([job(1, TENTH, TENTH + HOUR)]))
+    compare = comparing(books.closer(), path)
+    (difference,) = [d for d in compare().found if d.klass is Class.LOST]
+    assert difference.record_gpu_ms > 0
+    with pytest.raises(Stopped):
+        books.close(compare=compare)
+    outcome = books.close(compare=compare, accept=True)
+    assert outcome.rows.reconciled is not None
+    assert outcome.rows.reconciled.unexplained == 1
+
+
+def test_a_file_that_is_not_there_is_refused_before_anything_is_done(books: Books, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"--record: .* does not exist"):
+        comparing(books.closer(), tmp_path / "none.json")
