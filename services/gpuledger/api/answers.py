@@ -75,6 +75,10 @@ class Cycle(Answer):
     reservations: list[dict[str, Any]] = Field(
         default=[], description="GPUs that are kept for waiting workloads, by host in milli-GPU."
     )
+    amendments: list[str] = Field(
+        default=[],
+        description="Ids of what amended the cycle since; decisions and reservations are those of by now.",
+    )
     as_of: str = AsOf
 
 

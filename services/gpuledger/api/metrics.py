@@ -40,6 +40,7 @@ MetricName = Literal[
     "gpuledger_source_told_until_timestamp_seconds",
     "gpuledger_policy_leader",
     "gpuledger_policy_cycles",
+    "gpuledger_policy_amendments",
     "gpuledger_policy_cycle_timestamp_seconds",
     "gpuledger_policy_cycle_age_seconds",
     "gpuledger_policy_cycle_duration_seconds",
@@ -76,6 +77,7 @@ _HELP: dict[MetricName, str] = {
     "gpuledger_source_told_until_timestamp_seconds": "Up to when a source has told all it knows, as Unix time.",
     "gpuledger_policy_leader": "1 when a process leads a cluster's policy, 0 when nobody does.",
     "gpuledger_policy_cycles": "Cycles of the policy that were recorded for a cluster.",
+    "gpuledger_policy_amendments": "Amendments of cycles that were recorded: what was submitted between two.",
     "gpuledger_policy_cycle_timestamp_seconds": "The instant that the newest cycle decided for, as Unix time.",
     "gpuledger_policy_cycle_age_seconds": "Seconds since that instant.",
     "gpuledger_policy_cycle_duration_seconds": "How long the newest cycle took, from reading the state to its record.",
@@ -214,10 +216,13 @@ def _policy(statuses: Iterable[policy_status.Status], now: dt.datetime) -> list[
     )
     name: MetricName = "gpuledger_policy_cycles"
     cycles = CounterMetricFamily(name, help_of(name), labels=["cluster"])
+    name = "gpuledger_policy_amendments"
+    amendments = CounterMetricFamily(name, help_of(name), labels=["cluster"])
     for status in statuses:
         of = [status.cluster]
         led.add_metric(of, status.leader is not None)
         cycles.add_metric(of, status.cycles)
+        amendments.add_metric(of, status.amendments)
         if status.newest is None:
             continue
         decided.add_metric(of, status.newest.decided_at.timestamp())
@@ -229,7 +234,7 @@ def _policy(statuses: Iterable[policy_status.Status], now: dt.datetime) -> list[
             orders.add_metric([*of, action], number)
         owed.add_metric(of, status.figures["owed_gpu_ms"] / GPU_MILLI)
         over.add_metric(of, status.figures["over_service_gpu_ms"] / GPU_MILLI)
-    return [led, cycles, decided, ages, took, waiting, orders, owed, over]
+    return [led, cycles, amendments, decided, ages, took, waiting, orders, owed, over]
 
 
 class Metrics:

@@ -20,7 +20,7 @@ from gpuledger.policy.reading import read_state
 def read_facts(
     reader: Reader, cluster: str, now_s: int, *, scheduler: str, calendar: Calendar, stale_after_s: int
 ) -> Facts:
-    """Return the newest cycle of a cluster up to now, and the ledger now.
+    """Return the newest cycle of a cluster up to now, with the orders in force, and the ledger now.
 
     Args:
         reader: The ledger, in one snapshot.
@@ -35,19 +35,17 @@ def read_facts(
         Refused: When it has no healthy GPUs.
     """
     state = read_state(reader, cluster, now_s, read_config(reader, cluster, now_s))
-    newest = cycles.latest(reader, cluster, at_s=now_s)
-    if newest is None:
+    word = cycles.newest_word(reader, cluster, at_s=now_s)
+    if word is None:
         raise NotFound(
             f"cluster {cluster!r} had no cycle yet: there is nothing to enforce",
             hint=f"gpuledger cycle --cluster {cluster}",
         )
     models = {host.gpu_model for host in state.hosts}
-    decisions = kept.decisions_of(reader, cluster, newest)  # those to wait are kept for a while only
+    decisions = kept.decisions_of(reader, cluster, word.issued)  # those to wait are kept for a while only
     return Facts(
-        record=newest.issued.record
-        if decisions is None
-        else {**newest.issued.record, "decisions": decisions},
-        cycle_at_s=newest.at_s,
+        record=word.record if decisions is None else {**word.record, "decisions": word.in_force(decisions)},
+        cycle_at_s=word.newest.at_s,
         now_s=now_s,
         running={run.id: run for run in state.running},
         draining=host_orders(reader, cluster, scheduler, now_s),

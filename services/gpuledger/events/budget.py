@@ -298,3 +298,28 @@ class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     part: Positive | None = None
     parts: Positive | None = None
     record: dict[Composed, Any]
+
+
+class AllocationAmended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What submissions between two cycles changed: orders beside those of a cycle, which stands otherwise.
+
+    A full cycle says everything anew; amendments count until the next one, in their order (docs/decisions/0054).
+
+    Args:
+        cycle: The amendment's id within the cluster, of the same form as a cycle's.
+        base: The id of the cycle that it amends.
+        submissions: The workloads that it decides, in this order, beside all that amendments of the base decided
+            before.
+        sequences: Vector book -> sequence that they were read under.
+        input_digest: SHA-256 of the submissions, and of what was told before them.
+        record: Under the keys of ``gpuledger cycle --json``: ``decisions`` are those of the submissions, starts of any
+            workload, and everybody who has to leave by now; ``reservations`` are all that stand by now.
+    """
+
+    cluster: Name
+    cycle: Composed
+    base: Composed
+    submissions: list[Name]
+    sequences: dict[Label, int]
+    input_digest: Composed
+    record: dict[Composed, Any]

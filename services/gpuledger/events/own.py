@@ -10,6 +10,7 @@ from gpuledger.events.registry import Fact
 
 OWN: dict[type[Fact], str] = {
     budget.AllocationIssued: "cycle",
+    budget.AllocationAmended: "policy run",
     budget.AdjustmentPosted: "budget adjust",
     budget.PeriodOpened: "period open",
     budget.PolicyApplied: "policy-data apply",

@@ -50,6 +50,7 @@ _FACTS: dict[str, type[Fact]] = {
     "credit.reversed": incident.CreditReversed,
     "credit.withdrawn": incident.CreditWithdrawn,
     "allocation.issued": budget.AllocationIssued,
+    "allocation.amended": budget.AllocationAmended,
 }
 _NAMES = {fact: name for name, fact in _FACTS.items()}
 

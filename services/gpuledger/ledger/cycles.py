@@ -1,9 +1,15 @@
-"""The record of policy cycles: each is one journalled fact, and lies beside every decision of it for a while."""
+"""The record of policy cycles: each is one journalled fact, and lies beside every decision of it for a while.
 
-from typing import NamedTuple
+Two things are called newest. The newest cycle is the newest ``allocation.issued``: whoever reads allocations, credits,
+settings or the interval means it. The newest *word* is that cycle with what amended it since: whoever reads
+reservations, orders, or the decision of a workload means that one (docs/decisions/0054).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.budget import AllocationIssued
+from gpuledger.events.budget import AllocationAmended, AllocationIssued
 from gpuledger.events.envelope import decode_data
 from gpuledger.ledger.copying import driver
 
@@ -13,9 +19,18 @@ WAKING = (
 )  # fmt: skip
 """Facts after which somebody may start: work that came, GPUs that are free, GPUs that came or went."""
 
+_PREEMPT = "preempt"
+
 _ISSUED = (
     "SELECT j.seq, extract(epoch FROM j.effective_at)::bigint, j.body::text FROM ledger.journal AS j"
     " WHERE j.book = %(book)s AND j.workload IS NULL AND j.type = 'allocation.issued'"
+)
+
+_AMENDED = _ISSUED.replace("allocation.issued", "allocation.amended")
+
+_OF_ID = (
+    "AND j.seq IN (SELECT i.seq FROM ledger.identities AS i WHERE i.book = %(book)s AND i.event_id = %(id)s)"
+    " AND j.body->>'cycle' = %(cycle)s"
 )
 
 _NEWEST = (
@@ -37,6 +52,98 @@ class Recorded(NamedTuple):
     at_s: int
     issued: AllocationIssued
 
+    @property
+    def id(self) -> str:
+        """The cycle's id."""
+        return self.issued.cycle
+
+    @property
+    def place(self) -> "Place":
+        """Where it stands."""
+        return Place(self.issued.cluster, self.issued.cycle, self.at_s)
+
+
+class Amendment(NamedTuple):
+    """What submissions changed after a cycle, as it was journalled.
+
+    Args:
+        seq: Its row in the cluster's book.
+        at_s: The instant that it decided for.
+        amended: The fact.
+    """
+
+    seq: int
+    at_s: int
+    amended: AllocationAmended
+
+    @property
+    def id(self) -> str:
+        """The amendment's id."""
+        return self.amended.cycle
+
+    def said_of(self, workload: str) -> Iterator[dict[str, Any]]:
+        """Yield what it decided for a workload and its runs."""
+        return (one for one in self.amended.record["decisions"] if one["workload"] == workload)
+
+
+class Word(NamedTuple):
+    """The newest statement of the policy on a cluster: a cycle, and what amended it.
+
+    Args:
+        issued: The cycle.
+        amendments: What amended it, in their order.
+    """
+
+    issued: Recorded
+    amendments: tuple[Amendment, ...] = ()
+
+    @property
+    def newest(self) -> Recorded | Amendment:
+        """The newest fact of it."""
+        return self.amendments[-1] if self.amendments else self.issued
+
+    @property
+    def cycles(self) -> set[str]:
+        """The ids of all facts of it."""
+        return {self.issued.id, *(one.id for one in self.amendments)}
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """The cycle as it was recorded, with the reservations and orders in force by now in place of its own."""
+        record = self.issued.issued.record
+        if not self.amendments:
+            return record
+        newest = self.amendments[-1].amended.record
+        return {
+            **record,
+            "reservations": newest["reservations"],
+            "decisions": self.in_force(record.get("decisions", ())),
+        }
+
+    def said(self) -> list[dict[str, Any]]:
+        """Return every order that was given, the newest first, whether it was repeated or not."""
+        records = [one.amended.record for one in reversed(self.amendments)]
+        return [one for record in (*records, self.issued.issued.record) for one in record["decisions"]]
+
+    def in_force(self, decisions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return decisions of the cycle as the amendments leave them: the newest of each workload and run.
+
+        Whom the cycle told to leave has to if the newest amendment repeats it: each says all who have to.
+        """
+        if not self.amendments:
+            return list(decisions)
+        newest = self.amendments[-1].amended.record["decisions"]
+        leaving = [decision for decision in newest if decision["action"] == _PREEMPT]
+        later = {
+            decision["workload"]: decision
+            for amendment in self.amendments
+            for decision in amendment.amended.record["decisions"]
+            if decision["action"] != _PREEMPT
+        }
+        kept = [decision for decision in decisions if decision["action"] != _PREEMPT]
+        standing = [later.pop(decision["workload"], decision) for decision in kept]
+        return [*standing, *later.values(), *leaving]
+
 
 class Named(NamedTuple):
     """Where a cycle stands.
@@ -52,6 +159,24 @@ class Named(NamedTuple):
     at_s: int
     cycle: str
     every_s: int | None
+
+    def place(self, cluster: str) -> "Place":
+        """Return where it stands in the book of its cluster."""
+        return Place(cluster, self.cycle, self.at_s)
+
+
+class Place(NamedTuple):
+    """What amendments of a cycle are found by.
+
+    Args:
+        cluster: The cluster, which is the book.
+        cycle: The cycle's id.
+        at_s: The instant that it decided for.
+    """
+
+    cluster: str
+    cycle: str
+    at_s: int
 
 
 def latest(
@@ -73,6 +198,38 @@ def latest(
         at=at_s,
         seq=seq,
     )
+
+
+def newest_word(
+    connection: Reader | Writer, cluster: str, *, at_s: int, seq: int | None = None
+) -> Word | None:
+    """Return the newest statement of the policy on a cluster up to an instant, or None when there was none.
+
+    It is the newest cycle, as ``latest`` says, with what amended that very cycle up to the instant and the row.
+    """
+    issued = latest(connection, cluster, at_s=at_s, seq=seq)
+    return None if issued is None else Word(issued, amendments(connection, issued.place, at_s=at_s, seq=seq))
+
+
+def amendments(
+    connection: Reader | Writer, of: Place, *, at_s: int, seq: int | None = None
+) -> tuple[Amendment, ...]:
+    """Return what amended a cycle up to an instant and, where one is given, up to a row of the book; in order."""
+    rows = driver(connection).execute(
+        f"{_AMENDED} AND j.effective_at >= to_timestamp(%(from)s) AND j.effective_at <= to_timestamp(%(at)s)"
+        " AND (%(seq)s::bigint IS NULL OR j.seq <= %(seq)s::bigint) AND j.body->>'base' = %(base)s ORDER BY j.seq",
+        {"book": of.cluster, "from": of.at_s, "at": at_s, "seq": seq, "base": of.cycle},
+    )
+    return tuple(_amendment(*row) for row in rows)
+
+
+def find_amendment(connection: Reader | Writer, cycle: str) -> Amendment | None:
+    """Return the amendment of an id, or None when there is none."""
+    cluster, _, _ = cycle.rpartition("@")
+    row = driver(connection).execute(
+        f"{_AMENDED} {_OF_ID}", {"book": cluster, "id": f"cycle/{cycle}", "cycle": cycle}
+    ).fetchone()  # fmt: skip
+    return None if row is None else _amendment(*row)
 
 
 def named(connection: Reader | Writer, cluster: str, at_s: int, *, seq: int | None = None) -> Named | None:
@@ -102,8 +259,7 @@ def find(connection: Reader | Writer, cycle: str) -> Recorded | None:
     cluster, _, _ = cycle.rpartition("@")
     return _one(
         connection,
-        f"{_ISSUED} AND j.seq IN (SELECT i.seq FROM ledger.identities AS i"
-        " WHERE i.book = %(book)s AND i.event_id = %(id)s) AND j.body->>'cycle' = %(cycle)s",
+        f"{_ISSUED} {_OF_ID}",
         book=cluster,
         id=f"cycle/{cycle}",
         cycle=cycle,
@@ -127,3 +283,9 @@ def _one(connection: Reader | Writer, query: str, **values: object) -> Recorded 
     issued = decode_data("allocation.issued", body)
     assert isinstance(issued, AllocationIssued)  # noqa: S101 - the query selected the type
     return Recorded(seq, decided_s, issued)
+
+
+def _amendment(seq: int, decided_s: int, body: str) -> Amendment:
+    amended = decode_data("allocation.amended", body)
+    assert isinstance(amended, AllocationAmended)  # noqa: S101 - the query selected the type
+    return Amendment(seq, decided_s, amended)

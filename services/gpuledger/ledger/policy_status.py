@@ -40,6 +40,7 @@ class Status(NamedTuple):
         leader: Where the process runs that leads; None when nobody does.
         newest: The newest cycle; None before the first.
         cycles: How many were recorded.
+        amendments: How many amendments of cycles were.
         figures: What the newest cycle counted: ``waiting``, ``owed_gpu_ms``, ``over_service_gpu_ms``, ``orders``.
     """
 
@@ -47,6 +48,7 @@ class Status(NamedTuple):
     leader: str | None
     newest: Newest | None
     cycles: int
+    amendments: int
     figures: Mapping[str, Any]
 
 
@@ -74,11 +76,18 @@ def write(writer: Writer, book: str, newest: Newest, figures: Mapping[str, Any])
     )
 
 
+def count_amendment(writer: Writer, book: str) -> None:
+    """Count an amendment of the newest cycle of a cluster."""
+    driver(writer).execute(
+        "UPDATE ledger.policy_status SET amendments = amendments + 1 WHERE book = %s", (book,)
+    )
+
+
 def read(reader: Reader) -> list[Status]:
     """Return how the policy's service is for every cluster, by name."""
     rows = driver(reader).execute(
         """
-        SELECT b.book, l.leader, s.cycle, s.decided_at, s.recorded_at, s.took_ms, s.cycles, s.figures
+        SELECT b.book, l.leader, s.cycle, s.decided_at, s.recorded_at, s.took_ms, s.cycles, s.amendments, s.figures
         FROM ledger.books AS b
         LEFT JOIN ledger.policy_status AS s ON s.book = b.book
         LEFT JOIN LATERAL (
@@ -93,10 +102,10 @@ def read(reader: Reader) -> list[Status]:
         {"leaders": LEADERS, "org": ORG_BOOK},
     )
     found = []
-    for book, leader, cycle, decided_at, recorded_at, took_ms, cycles, figures in rows:
+    for book, leader, cycle, decided_at, recorded_at, took_ms, cycles, amendments, figures in rows:
         newest = None if cycle is None else Newest(cycle, decided_at, recorded_at, took_ms)
         where = None if leader is None else leader.removeprefix(APPLICATION).strip()
-        found.append(Status(book, where, newest, cycles or 0, figures or {}))
+        found.append(Status(book, where, newest, cycles or 0, amendments or 0, figures or {}))
     return found
 
 
@@ -114,6 +123,8 @@ def forged(reader: Reader) -> list[tuple[str, str]]:
               AND j.body->>'cycle' = s.cycle)
            OR s.cycles > (SELECT count(*) FROM ledger.journal AS j WHERE j.book = s.book AND j.workload IS NULL
                           AND j.type = 'allocation.issued')
+           OR s.amendments > (SELECT count(*) FROM ledger.journal AS j WHERE j.book = s.book AND j.workload IS NULL
+                              AND j.type = 'allocation.amended')
         ORDER BY 1
         """
     )

@@ -40,6 +40,13 @@ policy_status = sa.Table(
     Column("took_ms", BigInteger, nullable=False, comment="from reading the state to its record"),
     Column("cycles", BigInteger, nullable=False, comment="recorded so far"),
     Column("figures", JSONB, nullable=False, comment="what the newest cycle counted"),
+    Column(
+        "amendments",
+        BigInteger,
+        nullable=False,
+        server_default=sa.text("0"),
+        comment="of cycles, recorded so far",
+    ),
     schema="ledger",
     comment="what the newest cycle of a cluster came to, for whoever watches",
 )
@@ -51,6 +58,15 @@ sa.Index(
     journal.c.effective_at,
     journal.c.seq,
     postgresql_where=sa.text("type = 'allocation.issued'"),
+)
+
+# Serves "what amended a cycle up to an instant".
+sa.Index(
+    "ix_journal_amendment",
+    journal.c.book,
+    journal.c.effective_at,
+    journal.c.seq,
+    postgresql_where=sa.text("type = 'allocation.amended'"),
 )
 
 __all__ = ["cycle_decisions", "policy_status"]

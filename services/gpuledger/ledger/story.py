@@ -16,7 +16,7 @@ from gpuledger.events.workload import Checkpointed, Submitted
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger import queries, settlement, store
+from gpuledger.ledger import cycles, queries, settlement, store
 from gpuledger.ledger.as_of import Vector, said, seq_of
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known, winner
@@ -43,7 +43,7 @@ class Facts(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What a recorded cycle says beside its decisions."""
+    """What a recorded cycle says beside its decisions, with the reservations that stand by now."""
 
     cycle: str
     at_s: int
@@ -163,7 +163,7 @@ def near_names(reader: Reader, book: str, workload: str) -> list[str]:
 
 
 def context(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> Context | None:
-    """Return allocations and reservations of the newest cycle up to an instant; None when there was none."""
+    """Return allocations of the newest cycle up to an instant and the reservations of then; None before the first."""
     row = (
         driver(reader)
         .execute(
@@ -179,8 +179,12 @@ def context(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) 
     if row is None:
         return None
     decided_s, cycle, allocations, reservations = row
+    amended = cycles.amendments(reader, cycles.Place(cluster, cycle, decided_s), at_s=at_s, seq=seq)
     return Context(
-        cycle, decided_s, msgspec.json.decode(allocations), msgspec.json.decode(reservations or "[]")
+        cycle,
+        decided_s,
+        msgspec.json.decode(allocations),
+        amended[-1].amended.record["reservations"] if amended else msgspec.json.decode(reservations or "[]"),
     )
 
 

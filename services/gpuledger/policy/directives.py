@@ -1,4 +1,4 @@
-"""What the newest cycle orders, for schedulers that ask over HTTP: what to start where, what has to leave by when."""
+"""What the newest word of the policy orders, for schedulers that ask over HTTP: what to start, what leaves by when."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ from gpuledger.policy.state import ReservationKind, RunId
 
 
 class Directives(NamedTuple):
-    """The orders of a cycle.
+    """The orders of a cycle, and of what amended it.
 
     Args:
-        cursor: Stands for everything up to this cycle: asked again with it, nothing comes until there is a newer one.
-        cycle: The cycle's id.
+        cursor: Stands for everything up to here: asked again with it, nothing comes until something newer is there.
+        cycle: The id of the cycle, or of its newest amendment.
         at_s: The instant that it decided for.
         stale: Whether it is too old to start or stop anything: there are no orders then.
         starts: ``{workload, hosts, reason}``, in their order; hosts in milli-GPU, empty where none are known.
@@ -50,9 +50,10 @@ def directives(
     stale_after_s: int = STALE_AFTER_S,
     vector: Vector | None = None,
 ) -> Directives | None:
-    """Return what the newest cycle of a cluster orders; None when there was none, or none after a cursor.
+    """Return what the newest word on a cluster orders; None when there was none, or none after a cursor.
 
-    Each cycle says everything anew: orders of an earlier one that it does not repeat are void.
+    Each cycle says everything anew: orders of an earlier one that it does not repeat are void. Amendments add starts,
+    and say anew who has to leave.
 
     Args:
         reader: The ledger, in one snapshot.
@@ -63,16 +64,16 @@ def directives(
         vector: Book -> the row up to which it is read; now unless given.
     """
     seq = seq_of(vector, cluster)
-    found = cycles.latest(reader, cluster, at_s=now_s, seq=seq)
-    if found is None or found.seq == after:
+    word = cycles.newest_word(reader, cluster, at_s=now_s, seq=seq)
+    if word is None or word.newest.seq == after:
         return None
-    record = found.issued.record
+    record = word.record
     config = read_config(reader, cluster, now_s, org_seq=seq_of(vector, ORG_BOOK))
     # Decisions to wait lie elsewhere: these are few.
     named = sorted({decision["workload"] for decision in record.get("decisions", ())})
     read = Orders(
         record=record,
-        cycle_at_s=found.at_s,
+        cycle_at_s=word.newest.at_s,
         now_s=now_s,
         running={run.id: run for run in read_running(reader, cluster, now_s, config, only=named, seq=seq)},
         stale_after_s=stale_after_s,
@@ -80,11 +81,11 @@ def directives(
     )
     leaving = read.leaving()
     going = [one for one in leaving if not one.spared]
-    leave_by = _leave_by(reader, cluster, found, going, seq)
+    leave_by = _leave_by(reader, cluster, word, going, seq)
     return Directives(
-        cursor=found.seq,
-        cycle=read.cycle,
-        at_s=found.at_s,
+        cursor=word.newest.seq,
+        cycle=word.newest.id,
+        at_s=word.newest.at_s,
         stale=bool(read.stale),
         starts=[
             {"workload": one.workload, "reason": one.reason, "hosts": dict(one.hosts)}
@@ -103,13 +104,13 @@ def _named(run: RunId) -> dict[str, str]:
 
 
 def _leave_by(
-    reader: Reader, cluster: str, cycle: cycles.Recorded, leaving: list[Leaving], seq: int | None
+    reader: Reader, cluster: str, word: cycles.Word, leaving: list[Leaving], seq: int | None
 ) -> dict[RunId, int]:
     """Return run -> when its GPUs are expected back: later cycles repeat the order, and do not put that off."""
-    promised_s = _promised_s(cycle.issued.record)
+    promised_s = _promised_s(word.record)
     announced_s = _announced_s(reader, cluster, [one.id for one in leaving if one.id not in promised_s], seq)
     # Where nobody was told, the cycle is of before runs were given notice.
-    soonest_s = cycle.at_s + int(cycle.issued.config.get("grace_s", 0))
+    soonest_s = word.newest.at_s + int(word.issued.issued.config.get("grace_s", 0))
     return {one.id: promised_s.get(one.id, announced_s.get(one.id, soonest_s)) for one in leaving}
 
 

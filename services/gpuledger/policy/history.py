@@ -63,10 +63,14 @@ class Past:
         Args:
             models: Model -> healthy milli-GPU; without any a GPU of no model counts one.
         """
-        at_s = self.memory.end_s
-        weighted = sum(milli * self.rates.weight(model, at_s) for model, milli in models.items())
-        mean = weighted // sum(models.values()) if models else WEIGHT_ONE
-        return lambda model: self.rates.weight(model, at_s) if model else mean
+        return weights(self.rates, models, self.memory.end_s)
+
+
+def weights(rates: Rates, models: Mapping[str, int], at_s: int) -> Callable[[str | None], int]:
+    """Return what a GPU counts at an instant in per mille, by its model; see ``Past.weights``."""
+    weighted = sum(milli * rates.weight(model, at_s) for model, milli in models.items())
+    mean = weighted // sum(models.values()) if models else WEIGHT_ONE
+    return lambda model: rates.weight(model, at_s) if model else mean
 
 
 def read_past(

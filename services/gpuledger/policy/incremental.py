@@ -118,6 +118,15 @@ class Prepared:
         self._settle()
         return self
 
+    @property
+    def ordered(self) -> tuple[RunningRun, ...]:
+        """What it and the cycles that it follows started, as it is taken to run since; none has a run's name yet."""
+        return tuple(run for run in self._settle().state.running if run.run == STARTED)
+
+    def answers(self, workload: PendingWorkload, at_s: int) -> bool:
+        """Tell whether ``submitted`` decides about a workload without a full cycle."""
+        return _with(self._settle(), workload, at_s, self.config) is not None
+
     def submitted(self, workload: PendingWorkload, at_s: int) -> tuple["Prepared", Cycle]:
         """Decide when one workload more waits.
 

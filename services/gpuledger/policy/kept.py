@@ -35,6 +35,7 @@ def latest_cycle(
 ) -> dict[str, Any] | None:
     """Return the newest cycle of a cluster up to an instant under the published keys, or None when there was none.
 
+    Where amendments followed it, ``amendments`` names them, and decisions and reservations are those in force by now.
     Decisions to wait are left out once they are kept no longer, or where there are more than are wanted.
 
     Args:
@@ -44,9 +45,13 @@ def latest_cycle(
         seq: Look only at rows of the book up to this one.
         waiting_max: How many decisions to wait are wanted; any number unless given.
     """
-    found = cycles.latest(reader, cluster, at_s=at_s, seq=seq)
-    if found is None:
+    word = cycles.newest_word(reader, cluster, at_s=at_s, seq=seq)
+    if word is None:
         return None
-    is_wanted = waiting_max is None or found.issued.waiting <= waiting_max
-    every = decisions_of(reader, cluster, found) if found.issued.waiting and is_wanted else None
-    return found.issued.record if every is None else {**found.issued.record, "decisions": list(every)}
+    waiting = word.issued.issued.waiting
+    is_wanted = waiting_max is None or waiting <= waiting_max
+    every = decisions_of(reader, cluster, word.issued) if waiting and is_wanted else None
+    found = dict(word.record if every is None else {**word.record, "decisions": word.in_force(every)})
+    if word.amendments:
+        found["amendments"] = [one.amended.cycle for one in word.amendments]
+    return found

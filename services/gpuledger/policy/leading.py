@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import NoReturn
 
 import sqlalchemy as sa
@@ -23,6 +24,7 @@ from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import Collided, Conflict, Fenced, GpuledgerError, Refused, Unavailable
 from gpuledger.ledger import cycles, policy_status, queries
 from gpuledger.ledger.cycle_decisions import KEPT_S
+from gpuledger.policy.amending import Base
 from gpuledger.policy.service import Issued, Issuing
 
 POLL_S = 0.5
@@ -32,7 +34,8 @@ GAP_S = 1.0
 """The least time from the end of a cycle to one that an event asks for: what came in between is decided at once."""
 
 REST = 4
-"""An event waits for so many times the duration of the cycle before: cycles by event take a fifth of a core at most."""
+"""An event waits for so many times the duration of the cycle before: cycles by event take a fifth of a core at most.
+What submissions alone are answered with waits only for so many times the duration of the amendment before."""
 
 SILENCE_S = 60
 """A session that says nothing for so long is ended by the database: that of a process that is paused, or gone, or that
@@ -40,6 +43,13 @@ computes a cycle for longer. For such a cycle the next session gets twice what i
 
 BACKOFF_S = (1, 2, 5, 10, 20, 30)
 """How long to wait for a database that is away, attempt by attempt."""
+
+
+class _Asks(Enum):
+    """What asks for a decision: the interval, or something that came in between."""
+
+    INTERVAL = auto()
+    EVENT = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +78,8 @@ class _Led:
         seq: The row of its book that it was read up to.
         due_s: When the interval asks for the next one.
         rested: When an event may ask for one, by the monotonic clock.
+        base: What submissions are answered from; None when only a full cycle can answer them.
+        answered: When they may be answered again, by the monotonic clock.
         complaint: What was said last of why there is no cycle.
     """
 
@@ -75,6 +87,8 @@ class _Led:
     seq: int = 0
     due_s: int = 0
     rested: float = 0.0
+    base: Base | None = None
+    answered: float = 0.0
     complaint: str = ""
 
 
@@ -167,8 +181,13 @@ class Leading:
                 self._stand_by(connection, cluster)
                 continue
             led = self._led[cluster]
-            if self._is_due(connection, cluster, led):
-                self._cycle(issuing, cluster, led)
+            match self._asked(connection, cluster, led):
+                case _Asks.INTERVAL:
+                    self._cycle(issuing, cluster, led)
+                case _Asks.EVENT:
+                    self._answer(issuing, cluster, led)
+                case None:
+                    pass
 
     def _wanted(self, connection: sa.Connection) -> Sequence[str]:
         if self._terms.clusters:
@@ -181,11 +200,12 @@ class Leading:
             if not policy_status.lead(reader, cluster):
                 return False
         with reading_on(connection) as reader:  # what the leader before recorded last is seen only now
-            newest = cycles.latest(reader, cluster, at_s=self._now_s())
+            word = cycles.newest_word(reader, cluster, at_s=self._now_s())
         led = self._led[cluster] = _Led()
-        if newest is not None:
-            led.decided_s, led.seq = newest.at_s, newest.issued.sequences.get(cluster, 0)
-            led.due_s = self._next_s(newest.at_s)
+        if word is not None:
+            led.decided_s = word.newest.at_s
+            led.seq = word.issued.issued.sequences.get(cluster, 0)
+            led.due_s = self._next_s(word.issued.at_s)
         self._said.discard(cluster)
         self._notify(f"leads {cluster}")
         return True
@@ -207,20 +227,38 @@ class Leading:
             self._said.add(about)
             self._notify(text)
 
-    def _is_due(self, connection: sa.Connection, cluster: str, led: _Led) -> bool:
+    def _asked(self, connection: sa.Connection, cluster: str, led: _Led) -> _Asks | None:
         # Asked at each look, whatever follows from it: the database ends a session that says nothing.
         with reading_on(connection) as reader:
             is_woken = cycles.is_woken(reader, cluster, led.seq)
         now_s = self._now_s()
         if led.decided_s is not None and now_s <= led.decided_s:
-            return False  # of one instant there is one cycle, and clocks may go back
+            return None  # of one instant there is one cycle, and clocks may go back
         if now_s >= led.due_s:
-            return True  # however many were missed: there is one for now
-        return is_woken and not led.complaint and time.monotonic() >= led.rested
+            return _Asks.INTERVAL  # however many were missed: there is one for now
+        return _Asks.EVENT if is_woken and not led.complaint else None
+
+    def _answer(self, issuing: Issuing, cluster: str, led: _Led) -> None:
+        """Decide about what was submitted, if that is all that happened; else there is a full cycle once one may be."""
+        began = time.monotonic()
+        if led.base is not None and began >= led.answered:
+            at_s = self._now_s()
+            amended = issuing.amend(led.base, at_s)
+            led.base = None if amended is None else amended.base
+            if amended is not None:
+                led.seq = amended.base.seq
+                if amended.fact is not None:
+                    led.decided_s = at_s
+                    self._news.set()
+                    amended.base.prepared.settled()
+                led.answered = time.monotonic() + REST * (time.monotonic() - began)
+        if led.base is None and time.monotonic() >= led.rested:
+            self._cycle(issuing, cluster, led)
 
     def _cycle(self, issuing: Issuing, cluster: str, led: _Led) -> None:
         at_s, began = self._now_s(), time.monotonic()
         led.due_s = self._next_s(at_s)
+        led.base = None
         try:
             issued = self._issue(issuing, cluster, at_s)
         except Refused as error:
@@ -234,6 +272,9 @@ class Leading:
         ended = time.monotonic()
         led.rested = ended + max(GAP_S, REST * (ended - began))
         self._news.set()
+        led.base, led.answered = issued.base, 0.0
+        if led.base is not None:
+            led.base.prepared.settled()  # before anybody waits for it
 
     def _issue(self, issuing: Issuing, cluster: str, at_s: int) -> Issued:
         """Issue a cycle; where it took longer than the session may be silent, say so and grant the next one more."""

@@ -10,10 +10,12 @@ from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger import cycles, queries, state
+from gpuledger.ledger.as_of import Vector
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.ledger.periods import members
+from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
-from gpuledger.policy.history import NOTHING, Past, read_past
+from gpuledger.policy.history import NOTHING, Past, read_past, weights
 from gpuledger.policy.placement import HostState, Room, model_of, split
 from gpuledger.policy.published import credits_of, reservations_of
 from gpuledger.policy.state import AccountState, ClusterState, PendingWorkload, PolicyConfig, RunningRun
@@ -65,7 +67,7 @@ def read_state(
     past = read_past(reader, clusters, at_s, config, vector=vector)
     pending = _pending(state.pending(reader, cluster, at_s, seq=seq), hosts, config, past.weights(models))
     sizes = {host.host: host.gpus_milli for host in hosts}
-    before = cycles.latest(reader, cluster, at_s=at_s, seq=seq)
+    before = cycles.newest_word(reader, cluster, at_s=at_s, seq=seq)
     return ClusterState(
         cluster=cluster,
         at_s=at_s,
@@ -76,9 +78,36 @@ def read_state(
         pending=pending,
         hosts=hosts,
         shared_milli=past.shared_milli,
-        reservations=() if before is None else reservations_of(before.issued.record),
-        credits_gpu_ms=_credits(before, at_s, config),
+        reservations=() if before is None else reservations_of(before.record),
+        credits_gpu_ms={} if before is None else _credits(before.issued, at_s, config),
     )
+
+
+def read_submitted(
+    reader: Reader,
+    told: ClusterState,
+    at_s: int,
+    config: PolicyConfig,
+    *,
+    only: Sequence[str],
+    vector: Vector,
+) -> tuple[PendingWorkload, ...]:
+    """Return those of some workloads that wait at an instant, as a cycle of then would be told of them; in order.
+
+    Args:
+        reader: A snapshot.
+        told: What the cycle before was told; it has the hosts still.
+        at_s: The instant.
+        config: How work counts, and the cap.
+        only: The workloads.
+        vector: Book -> the row up to which it is read.
+    """
+    seq = vector.get(told.cluster, 0)
+    rates = queries.rate_card(reader, vector.get(ORG_BOOK, 0)) if config.unit == "weighted" else UNWEIGHTED
+    weight_of = weights(rates, state.healthy_models(reader, told.cluster, at_s, seq=seq), at_s)
+    waiting = state.pending(reader, told.cluster, at_s, only=only, seq=seq)
+    read = {one.workload: one for one in _pending(waiting, told.hosts, config, weight_of)}
+    return tuple(read[name] for name in only if name in read)
 
 
 def read_running(
@@ -113,9 +142,9 @@ def read_cadence(reader: Reader, cluster: str, at_s: int, *, seq: int | None = N
     return NO_CYCLE if newest is None else Cadence(newest.at_s, newest.every_s)
 
 
-def _credits(before: cycles.Recorded | None, at_s: int, config: PolicyConfig) -> dict[str, int]:
+def _credits(before: cycles.Recorded, at_s: int, config: PolicyConfig) -> dict[str, int]:
     """Return what the cycle before left of credits, and what came of it since: through a quantum at most."""
-    if before is None or config.division == "deficit":
+    if config.division == "deficit":
         return {}
     return credits_of(before.issued.record, min(at_s - before.at_s, config.quantum_s))
 

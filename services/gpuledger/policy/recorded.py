@@ -25,7 +25,9 @@ class Recorded(NamedTuple):
 def decision_of(
     reader: Reader, cluster: str, workload: str, at_s: int, *, seq: int | None = None
 ) -> Recorded | None:
-    """Return what the newest cycle decided for a workload; None when it decided nothing for it, or there was none.
+    """Return what the newest word on a workload is; None when the newest cycle decided nothing for it, or is not there.
+
+    Amendments say something of some workloads; of all others the newest word is what their cycle decided.
 
     Of several decisions - a preemption for each run that leaves - the first is returned. Decisions that are kept no
     longer are made again, which takes as long as a cycle; all others are read in a few milliseconds.
@@ -43,6 +45,9 @@ def decision_of(
     named = cycles.named(reader, cluster, at_s, seq=seq)
     if named is None:
         return None
+    for amendment in cycles.amendments(reader, named.place(cluster), at_s=at_s, seq=seq)[::-1]:
+        for decision in amendment.said_of(workload):
+            return Recorded(amendment.amended.cycle, amendment.at_s, decision)
     found = kept.of_workload(reader, cluster, named.seq, workload)
     if found is None:
         recorded = cycles.find(reader, named.cycle)

@@ -7,14 +7,14 @@ it for a while.
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from gpuledger.database.engine import Writer
-from gpuledger.events.budget import AllocationIssued
+from gpuledger.events.budget import AllocationAmended, AllocationIssued
 from gpuledger.events.envelope import Event, make
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
@@ -72,13 +72,13 @@ class Decided:
             every_s: The interval of cycles, where a leader runs it.
             form: In which form its decisions are digested; see ``pieces``.
         """
-        digest = _digest((state, config, sequences))
-        cycle_id = f"{state.cluster}@{instant(state.at_s):%Y-%m-%dT%H:%M:%SZ}#{digest[:12]}"
+        digest = digest_of((state, config, sequences))
+        name = cycle_id(state.cluster, state.at_s, digest)
         written = write(cycle.decisions, form=form)
         orders = tuple(decision for decision in cycle.decisions if decision.action is not Action.WAIT)
         issued = AllocationIssued(
             cluster=state.cluster,
-            cycle=cycle_id,
+            cycle=name,
             sequences=dict(sequences),
             config_version=config.version,
             config=dataclasses.asdict(config),
@@ -87,7 +87,7 @@ class Decided:
             form=form,
             waiting=written.count - len(orders),
             every_s=every_s,
-            record=dict(as_json(dataclasses.replace(cycle, decisions=orders), cycle_id=cycle_id)),
+            record=dict(as_json(dataclasses.replace(cycle, decisions=orders), cycle_id=name)),
         )
         told = notices(state, config, cycle)
         return cls(at_s=state.at_s, issued=issued, written=written, notices=told)
@@ -117,7 +117,8 @@ def record(
     if (before := cycles.of_instant(writer, issued.cluster, decided.at_s)) is not None:
         return before
     event, _ = make(id=f"cycle/{issued.cycle}", source=SOURCE, at_s=decided.at_s, data=issued)
-    append(writer, issued.cluster, [event, *_untold(writer, decided)], clock=clock, calendar=calendar)
+    told = _untold(writer, issued.cluster, decided.at_s, decided.notices)
+    append(writer, issued.cluster, [event, *told], clock=clock, calendar=calendar)
     seq = store.sequence_of(writer, issued.cluster, event.digest)  # a settlement may have followed it
     for value in messages(issued, decided.at_s):
         outbox.enqueue(writer, ALLOCATIONS, issued.cluster, value)
@@ -126,18 +127,57 @@ def record(
     return None
 
 
-def _untold(writer: Writer, decided: Decided) -> list[Event]:
+def record_amendment(
+    writer: Writer,
+    fact: AllocationAmended,
+    told: Sequence[Notice],
+    cycles_before: Collection[str],
+    *,
+    at_s: int,
+    clock: Clock,
+    calendar: Calendar,
+) -> bool:
+    """Journal an amendment and queue it for publication, unless the newest word is another than it was made from.
+
+    Args:
+        writer: A transaction of its own; the caller commits it.
+        fact: The amendment.
+        told: What runs are told that have to leave.
+        cycles_before: The ids of the cycle that it amends and of what amended that before.
+        at_s: The instant that it decides for.
+        clock: Stamps the row.
+        calendar: The organisation's days.
+
+    Returns:
+        Whether it was recorded.
+    """
+    store.lock_book(writer, fact.cluster)
+    word = cycles.newest_word(writer, fact.cluster, at_s=at_s)
+    if word is None or word.cycles != set(cycles_before):
+        return False
+    event, value = make(id=f"cycle/{fact.cycle}", source=SOURCE, at_s=at_s, data=fact)
+    events = [event, *_untold(writer, fact.cluster, at_s, told)]
+    append(writer, fact.cluster, events, clock=clock, calendar=calendar)
+    outbox.enqueue(writer, ALLOCATIONS, fact.cluster, value)
+    return True
+
+
+def _untold(writer: Writer, cluster: str, at_s: int, told: Sequence[Notice]) -> list[Event]:
     """Return what runs have not been told yet: each is told once, whatever later cycles repeat."""
-    ids = [notice.id for notice in decided.notices]
-    known = (
-        {id_ for id_, _, _ in store.known_identities(writer, decided.issued.cluster, ids)} if ids else set()
-    )
+    ids = [notice.id for notice in told]
+    known = {id_ for id_, _, _ in store.known_identities(writer, cluster, ids)} if ids else set()
     return [
-        make(id=notice.id, source=SOURCE, at_s=decided.at_s, data=notice.fact)[0]
-        for notice in decided.notices
+        make(id=notice.id, source=SOURCE, at_s=at_s, data=notice.fact)[0]
+        for notice in told
         if notice.id not in known
     ]
 
 
-def _digest(value: object) -> str:
+def cycle_id(cluster: str, at_s: int, digest: str) -> str:
+    """Return how a cycle is named that decides for an instant on an input."""
+    return f"{cluster}@{instant(at_s):%Y-%m-%dT%H:%M:%SZ}#{digest[:12]}"
+
+
+def digest_of(value: object) -> str:
+    """Return the hex SHA-256 of a value as JSON, keys in order."""
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()

@@ -7,14 +7,16 @@ from typing import Any
 import msgspec
 
 from gpuledger.database.engine import Reader
-from gpuledger.events.budget import AllocationIssued
+from gpuledger.events.budget import AllocationAmended, AllocationIssued
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import cycles
+from gpuledger.policy.amending import Base, decide
 from gpuledger.policy.cycle import run_cycle
+from gpuledger.policy.incremental import prepare
 from gpuledger.policy.kept import decisions_of
-from gpuledger.policy.reading import read_state
-from gpuledger.policy.recording import Decided
-from gpuledger.policy.state import PolicyConfig
+from gpuledger.policy.reading import read_state, read_submitted
+from gpuledger.policy.recording import Decided, digest_of
+from gpuledger.policy.state import ClusterState, PolicyConfig
 
 _SHOWN = 120
 """Of a value that differs so many characters are shown."""
@@ -32,7 +34,7 @@ class Replayed:
         seq: Its row in the cluster's book.
         at_s: The instant that it decided for.
         difference: The first place where the record says something else than the replay; None when they are equal.
-        decisions_digest: SHA-256 of all decisions, as they came out.
+        decisions_digest: SHA-256 of all decisions, as they came out; None of an amendment, which holds its own whole.
     """
 
     cycle: str
@@ -66,10 +68,45 @@ def recompute(reader: Reader, recorded: cycles.Recorded) -> Decided:
         Refused: When the state cannot be read.
     """
     issued = recorded.issued
-    config = PolicyConfig(**issued.config)  # type: ignore[arg-type]  # journalled from one
-    state = read_state(reader, issued.cluster, recorded.at_s, config, vector=issued.sequences)
+    state, config = _told(reader, recorded)
     cycle = run_cycle(state, config)
     return Decided.of(state, config, issued.sequences, cycle, every_s=issued.every_s, form=issued.form)
+
+
+def recompute_amendment(reader: Reader, found: cycles.Amendment) -> AllocationAmended | None:
+    """Compute a recorded amendment again: its cycle from what that was told, and each submission since, in order.
+
+    Returns:
+        The amendment; None when the cycle or a submission is not what it was, so that it cannot be amended so.
+
+    Raises:
+        NotFound: When the cluster is not among the books that the cycle names.
+        Refused: When the state cannot be read.
+    """
+    recorded = cycles.find(reader, found.amended.base)
+    if recorded is None:
+        return None
+    state, config = _told(reader, recorded)
+    digest = digest_of((state, config, recorded.issued.sequences))
+    base = Base.of(recorded.issued, state, prepare(state, config), digest=digest)
+    again = None
+    for each in cycles.amendments(reader, recorded.place, at_s=found.at_s, seq=found.seq):
+        said = each.amended
+        workloads = read_submitted(
+            reader, state, each.at_s, config, only=said.submissions, vector=said.sequences
+        )
+        decided = decide(base, workloads, each.at_s, said.sequences) if workloads else None
+        if decided is None:
+            return None
+        base, again = decided.base, decided.fact
+    return again
+
+
+def _told(reader: Reader, recorded: cycles.Recorded) -> tuple[ClusterState, PolicyConfig]:
+    """Return what a recorded cycle was told, and its configuration."""
+    issued = recorded.issued
+    config = PolicyConfig(**issued.config)  # type: ignore[arg-type]  # journalled from one
+    return read_state(reader, issued.cluster, recorded.at_s, config, vector=issued.sequences), config
 
 
 def replay(reader: Reader, cycle: str) -> Replayed:
@@ -83,6 +120,8 @@ def replay(reader: Reader, cycle: str) -> Replayed:
         NotFound: When no such cycle is recorded.
     """
     recorded = cycles.find(reader, cycle)
+    if recorded is None and (amendment := cycles.find_amendment(reader, cycle)) is not None:
+        return _replay_amendment(reader, amendment)
     if recorded is None:
         raise NotFound(
             f"cycle {cycle!r} is not recorded",
@@ -98,13 +137,23 @@ def replay(reader: Reader, cycle: str) -> Replayed:
     return Replayed(cycle, recorded.seq, recorded.at_s, difference, again.issued.decisions_digest)
 
 
-def _difference(recorded: AllocationIssued, again: AllocationIssued) -> str | None:
+def _replay_amendment(reader: Reader, found: cycles.Amendment) -> Replayed:
+    again = recompute_amendment(reader, found)
+    gone = "record: what it amends is not what it was"
+    difference = gone if again is None else _difference(found.amended, again)
+    return Replayed(found.amended.cycle, found.seq, found.at_s, difference, None)
+
+
+def _difference(
+    recorded: AllocationIssued | AllocationAmended, again: AllocationIssued | AllocationAmended
+) -> str | None:
     if msgspec.json.encode(recorded) == msgspec.json.encode(again):
         return None
     before, after = (dict(sorted(msgspec.to_builtins(issued).items())) for issued in (recorded, again))
     for derived in _DERIVED:
         for side in (before, after):
-            side[derived] = side.pop(derived, None)  # last in the order
+            if derived in side:
+                side[derived] = side.pop(derived)  # last in the order
     return next(_unlike(before, after, "record"), "record: its keys stand in another order")
 
 

@@ -8,19 +8,21 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from gpuledger.database.engine import Reader, Writer, detached, reading_on
+from gpuledger.events.budget import AllocationAmended
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, seconds
 from gpuledger.kernel.collecting import without_collecting
-from gpuledger.ledger import cycles, queries
+from gpuledger.ledger import cycles, policy_status, queries
 from gpuledger.ledger.admission import SLICE_S
 from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.cycle_decisions import KEPT_S
 from gpuledger.ledger.knobs import read_config
 from gpuledger.ledger.landing import land
-from gpuledger.policy.cycle import run_cycle
+from gpuledger.policy.amending import Amended, Base, amend
+from gpuledger.policy.incremental import prepare
 from gpuledger.policy.reading import read_state
 from gpuledger.policy.recorded import whole
-from gpuledger.policy.recording import Decided, record
+from gpuledger.policy.recording import Decided, record, record_amendment
 from gpuledger.policy.status import note
 
 STANDSTILL_S = 20
@@ -34,11 +36,13 @@ class Issued(NamedTuple):
         cycle: Its id.
         sequences: Vector book -> sequence that its state was read under.
         read: Makes ``published``.
+        base: What submissions that follow are answered from; None where another recorded it.
     """
 
     cycle: str
     sequences: Mapping[str, int]
     read: Callable[[], dict[str, Any]]
+    base: Base | None = None
 
     @property
     def published(self) -> dict[str, Any]:
@@ -63,7 +67,7 @@ def issue_cycle(
     """
     with detached(engine) as connection:
         if dry_run:
-            return _decide(connection, cluster, at_s).published
+            return _decide(connection, cluster, at_s)[0].published
         return Issuing(connection, clock, calendar).issue(cluster, at_s).published
 
 
@@ -101,15 +105,41 @@ class Issuing:
         began = time.monotonic()
         if abs(seconds(self._clock.now()) - at_s) < SLICE_S:  # a cycle of another time moves nobody now
             booked(self._connection, cluster, partial(self._land, cluster), standstill_s=STANDSTILL_S)
-        decided = _decide(self._connection, cluster, at_s, self._every_s)
+        decided, base = _decide(self._connection, cluster, at_s, self._every_s)
         keep = partial(self._keep, decided, began)
         if booked(self._connection, cluster, keep, standstill_s=STANDSTILL_S):
-            return Issued(decided.issued.cycle, decided.issued.sequences, lambda: decided.published)
+            return Issued(decided.issued.cycle, decided.issued.sequences, lambda: decided.published, base)
         with reading_on(self._connection) as reader:
             found = cycles.of_instant(reader, cluster, at_s)
             assert found is not None  # noqa: S101 - it was there, and nothing takes it away
             published = whole(reader, cluster, found)
         return Issued(found.issued.cycle, found.issued.sequences, lambda: published)
+
+    def amend(self, base: Base, at_s: int) -> Amended | None:
+        """Decide about what was submitted after a cycle, and record that; None when it calls for a full cycle.
+
+        Args:
+            base: What was decided before.
+            at_s: The instant, after that of the newest of it.
+        """
+        with without_collecting(), reading_on(self._connection) as reader:
+            found = amend(reader, base, at_s)
+        if found is None or found.fact is None:
+            return found
+        cluster = base.issued.cluster
+        keep = partial(self._keep_amendment, base, found, found.fact)
+        return found if booked(self._connection, cluster, keep, standstill_s=STANDSTILL_S) else None
+
+    def _keep_amendment(self, base: Base, found: Amended, fact: AllocationAmended, writer: Writer) -> bool:
+        """Record an amendment, unless another has recorded something since; return whether it was recorded."""
+        self._guard(writer, fact.cluster)
+        calendar = queries.calendar(writer, self._calendar)
+        is_recorded = record_amendment(
+            writer, fact, found.notices, base.cycles, at_s=found.at_s, clock=self._clock, calendar=calendar
+        )
+        if is_recorded:
+            policy_status.count_amendment(writer, fact.cluster)
+        return is_recorded
 
     def _land(self, cluster: str, writer: Writer) -> None:
         self._guard(writer, cluster)
@@ -126,14 +156,18 @@ class Issuing:
         return before is None
 
 
-def _decide(connection: sa.Connection, cluster: str, at_s: int, every_s: int | None = None) -> Decided:
-    """Read configuration, state and sequences in one snapshot, and decide."""
+def _decide(
+    connection: sa.Connection, cluster: str, at_s: int, every_s: int | None = None
+) -> tuple[Decided, Base]:
+    """Read configuration, state and sequences in one snapshot, and decide; beside it, what events are answered from."""
     with reading_on(connection) as reader:
         config = read_config(reader, cluster, at_s)
         state = read_state(reader, cluster, at_s, config)
         sequences = queries.sequences(reader)
         every_s = every_s or _led_every_s(reader, cluster, at_s)
-    return Decided.of(state, config, sequences, run_cycle(state, config), every_s=every_s)
+    prepared = prepare(state, config)
+    decided = Decided.of(state, config, sequences, prepared.cycle, every_s=every_s)
+    return decided, Base.of(decided.issued, state, prepared, digest=decided.issued.input_digest)
 
 
 def _led_every_s(reader: Reader, cluster: str, at_s: int) -> int | None:

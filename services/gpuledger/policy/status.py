@@ -96,6 +96,7 @@ def as_json(status: policy_status.Status, now: dt.datetime) -> dict[str, Any]:
         "age_s": newest and int((now - newest.decided_at).total_seconds()),
         "took_ms": newest and newest.took_ms,
         "cycles": status.cycles,
+        "amendments": status.amendments,
         "waiting": dict(counted.get("waiting", {})),
         "orders": dict(counted.get("orders", {})),
         "owed_gpu_ms": counted.get("owed_gpu_ms"),

@@ -181,9 +181,9 @@ def _preempted_for(
     for run, at_s in stops:
         # The cycle that comes at the very instant knows that the run is gone already.
         for by_s in (at_s, at_s - 1):
-            found = cycles.latest(reader, cluster, at_s=by_s, seq=seq)
+            found = cycles.newest_word(reader, cluster, at_s=by_s, seq=seq)
             # Orders stay in the record; only decisions to wait are kept for a while.
-            orders = [] if found is None else found.issued.record["decisions"]
+            orders = [] if found is None else found.said()
             because = [
                 order["reason"]
                 for order in orders

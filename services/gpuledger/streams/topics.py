@@ -44,7 +44,7 @@ PLANS: Mapping[Topic, Plan] = {
     BUDGET_EVENTS: Plan("account.*, budget.*, policy.changed", "cluster, or ~org"),
     # Samples are many, and what they add up to is sealed into the books each hour.
     TELEMETRY: Plan("telemetry.sampled, one a host and interval", "host", partitions=8, retention_days=30),
-    ALLOCATIONS: Plan("allocation.issued, decision.made", "cluster", retention_days=30),
+    ALLOCATIONS: Plan("allocation.issued, allocation.amended, decision.made", "cluster", retention_days=30),
     # Notes: the letters themselves stay in the database.
     DEAD_LETTERS: Plan("what could not be read: position, code, reason", "stream", retention_days=90),
 }

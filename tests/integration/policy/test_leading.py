@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from tests.integration.policy.worlds import NOON, World, submitted
+from tests.integration.policy.worlds import NOON, World, event, submitted
 
 from gpuledger.database.engine import Writer, detached, make_engine, reading
+from gpuledger.events import workload
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock, instant
 from gpuledger.kernel.errors import Conflict, Fenced, Refused, Unavailable
@@ -104,12 +105,14 @@ def test_who_runs_once_has_no_interval(world: World) -> None:
     assert newest.every_s is None
 
 
-def test_a_submission_is_answered_before_the_next_minute_and_only_once(world: World) -> None:
+def test_an_end_is_answered_before_the_next_minute_and_only_once(world: World) -> None:
+    """A submission is, too, without a full cycle (test_amending)."""
     clock = FixedClock(instant(NOON))
     process = leading(world, clock)
     with process._session() as connection:
         process.turn(connection)
-        world.intake.take([submitted("w-debug", "c/b", NOON, 1)])
+        over = workload.Ended(cluster="c", workload="w-a", run="1", reason="completed")
+        world.intake.take([event("over", NOON, over)])
         clock.at += timedelta(seconds=1)
         process.turn(connection)
         assert instants(world) == [

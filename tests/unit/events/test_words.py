@@ -71,7 +71,8 @@ def test_every_string_of_every_event_says_what_the_journal_keeps_of_it() -> None
 def test_what_may_hold_anything_is_written_by_the_ledger_alone() -> None:
     """A cycle's record; and what the ledger composes, which no stream may tell."""
     assert {(fact.__name__, path) for fact, path, kept, _ in FIELDS if kept is None} == {
-        ("AllocationIssued", "record.(any)")
+        ("AllocationIssued", "record.(any)"),
+        ("AllocationAmended", "record.(any)"),
     }
     assert [
         (fact.__name__, path) for fact, path, kept, is_own in FIELDS if kept is Kept.COMPOSED and not is_own

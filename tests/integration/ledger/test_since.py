@@ -1,0 +1,104 @@
+"""What came since a row, as far as a cycle by event can be told of it."""
+
+import pytest
+from tests.integration.ledger.books import (
+    CLUSTER,
+    HOUR,
+    Ledger,
+    at,
+    ended,
+    registered,
+    started,
+    submitted,
+    told,
+)
+
+from gpuledger.database.engine import reading
+from gpuledger.events import heartbeat
+from gpuledger.events.budget import ShareSet
+from gpuledger.ledger import queries
+from gpuledger.ledger.since import ROWS_MAX, Since, eligible_between, hosts_change_between, since
+
+NOON = at("2026-12-01T12:00:00Z")
+
+
+@pytest.fixture
+def known(ledger: Ledger) -> Ledger:
+    """A host, and two workloads that wait."""
+    ledger.append(told(0, registered("h1", 8)))
+    ledger.append(*(told(NOON - HOUR, submitted(name, account="org/a")) for name in ("w1", "w2")))
+    return ledger
+
+
+def sequences(ledger: Ledger) -> dict[str, int]:
+    with reading(ledger.engine) as reader:
+        return queries.sequences(reader)
+
+
+def after(ledger: Ledger, before: dict[str, int]) -> Since | None:
+    with reading(ledger.engine) as reader:
+        return since(reader, CLUSTER, before[CLUSTER], org_seq=before.get("~org", 0))
+
+
+def test_new_work_starts_and_heartbeats_are_told_in_their_order(known: Ledger) -> None:
+    before = sequences(known)
+    assert after(known, before) == Since(before[CLUSTER], (), (), ())
+    known.append(told(NOON, submitted("w9", account="org/a")), told(NOON, started("w1", hosts=["h1"])))
+    known.append(
+        told(NOON, heartbeat.Heartbeat(cluster=CLUSTER)), told(NOON, submitted("w5", account="org/a"))
+    )
+    assert after(known, before) == Since(sequences(known)[CLUSTER], ("w9", "w5"), ("w1",), ())
+
+
+def test_a_workload_that_was_known_is_no_new_work(known: Ledger) -> None:
+    before = sequences(known)
+    known.append(told(NOON, submitted("w1", account="org/a", gpus_milli=2000)))
+    assert after(known, before) is None
+
+
+def test_a_workload_that_is_submitted_twice_since_is_no_new_work(known: Ledger) -> None:
+    before = sequences(known)
+    for gpus_milli in (1000, 2000):
+        known.append(told(NOON, submitted("w9", account="org/a", gpus_milli=gpus_milli)))
+    assert after(known, before) is None
+
+
+def test_an_end_a_host_and_the_organisation_are_something_else(known: Ledger) -> None:
+    for fact in (
+        ended("w1"),
+        registered("h2", 8),
+        ShareSet(account="org/a", share=2, reason="test", by="test"),
+    ):
+        before = sequences(known)
+        known.append(told(NOON, fact))
+        assert after(known, before) is None
+        assert after(known, sequences(known)) is not None
+
+
+def test_many_rows_are_not_looked_at_one_by_one(known: Ledger) -> None:
+    before = sequences(known)
+    known.append(*(told(NOON, submitted(f"n{n}", account="org/a")) for n in range(ROWS_MAX)))
+    assert after(known, before) is not None
+    known.append(told(NOON, submitted("one-more", account="org/a")))
+    assert after(known, before) is None
+
+
+def test_who_became_eligible_after_an_instant_and_waits_still(known: Ledger) -> None:
+    known.append(
+        told(NOON, submitted("w7", account="org/a")),
+        told(NOON + 10, submitted("w8", account="org/a")),
+        told(NOON + 10, submitted("gone", account="org/a")),
+        told(NOON + 20, ended("gone", reason="cancelled", run=None)),
+    )
+    with reading(known.engine) as reader:
+        assert eligible_between(reader, CLUSTER, NOON - 1, NOON + 9) == ["w7"]
+        assert eligible_between(reader, CLUSTER, NOON, NOON + 30) == ["w8"]
+        assert eligible_between(reader, CLUSTER, NOON + 10, NOON + 30) == []
+
+
+def test_a_host_that_is_another_from_an_instant_on(known: Ledger) -> None:
+    known.append(told(NOON, registered("h2", 8)))
+    with reading(known.engine) as reader:
+        assert hosts_change_between(reader, CLUSTER, NOON - 1, NOON)
+        assert not hosts_change_between(reader, CLUSTER, NOON, NOON + HOUR)
+        assert not hosts_change_between(reader, CLUSTER, NOON - HOUR, NOON - 1)
