@@ -97,51 +97,56 @@ class WorkloadStory(Answer):
     as_of: str = AsOf
 
 
-class WhoAmI(Answer):
-    """Who the API takes the caller for."""
+class Movement(Answer):
+    """A posting that changed what an account has left."""
 
-    name: str
-    role: str
-    rights: list[str]
-    subtree: str | None = Field(description="An account and all below it; null for every account.")
-    clusters: list[str] = Field(description="Empty for every cluster.")
-    token: str | None = Field(description="The token's id; null where the API is open and none was sent.")
+    seq: int = Field(description="The row of the book that caused it.")
+    recorded_at: str
+    type: str
+    code: str = Field(description="The movement, such as `charge` or `expiry`.")
+    account: str
+    period: str
+    effective_on: str
+    workload: str | None
+    run: str | None
+    gpu_ms: int = Field(description="What it adds to the account's balance; below zero it takes.")
+    gpu_ms_weighted: int = Field(description="The same in gpu_ms x weight in per mille.")
+    gpu_hours: str
+    reverses_seq: int | None
+    reason: str | None
 
 
-class TakenEvents(Answer):
-    """What became of events."""
+class Movements(Answer):
+    """What moved an account's budget between two recorded times."""
 
-    events: int
-    accepted: int = Field(description="How many were new.")
-    repeated: int = Field(description="How many were known already.")
+    account: str
+    cluster: str
+    movements: list[Movement]
+    total_gpu_ms: int = Field(description="Of all pages.")
+    total_gpu_hours: str
+    next: int | None = Field(description="`after` of the next page; null on the last.")
+    as_of: str = AsOf
 
 
-class Admitted(Answer):
-    """The answer to "may this attempt start protected?"."""
-
-    model_config = ConfigDict(extra="allow", populate_by_name=True)
+class PeriodRow(Answer):
+    """Where a budget period of a cluster stands."""
 
     cluster: str
-    workload: str
-    attempt: int
-    klass: str = Field(alias="class")
-    account: str
-    gpus_milli: int
-    hold_gpu_ms: int = Field(description="What is set aside.")
-    protected_s: int
-    expires_at: str | None = Field(description="A start after it finds no hold any more.")
-    reason: str
-    seq: int
-    repeated: bool
+    period: str
+    state: str = Field(description="open, closing, closed, or unopened: movements, and no installed GPUs.")
+    version: int = Field(description="Closes that were begun.")
+    opened_seq: int | None
+    opened_at: str | None
+    installed_gpu_ms: int | None
+    granted_gpu_ms: int
+    granted_gpu_hours: str
 
 
-class Ordered(Answer):
-    """What became of an order."""
+class Periods(Answer):
+    """Budget periods."""
 
-    applied: bool
-    repeated: bool = Field(description="Whether it had been booked before under the same key.")
-    seq: int | None = Field(description="Its row in the cluster's book; null for a dry run.")
-    key: str
+    periods: list[PeriodRow]
+    as_of: str = AsOf
 
 
 class StartOrder(Answer):

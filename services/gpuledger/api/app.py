@@ -25,6 +25,8 @@ from gpuledger.api.routes import (
     layers,
     operations,
     orders,
+    periods,
+    statements,
     usage,
     workloads,
 )
@@ -79,7 +81,19 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    subjects = (balances, allocations, workloads, usage, layers, budgets, books, admissions, orders)
+    subjects = (
+        balances,
+        allocations,
+        workloads,
+        usage,
+        layers,
+        budgets,
+        books,
+        statements,
+        periods,
+        admissions,
+        orders,
+    )
     routers = [subject.router(context) for subject in subjects]
     for routes in (*routers, events.router(context, broker), callers.router()):
         app.include_router(routes, dependencies=[Depends(access), Depends(known_only)])

@@ -121,6 +121,23 @@ WORKLOAD = {
     "cost": {"charged_gpu_ms": 0, "charged_gpu_hours": "0.000"},
     "decision": None, "ahead": None, "as_of": _AS_OF,
 }  # fmt: skip
+MOVEMENTS = {
+    "account": "philly/ee9e8c", "cluster": "philly",
+    "movements": [
+        {"seq": 8811, "recorded_at": _AS_OF, "type": "workload.ended", "code": "charge", "account": "philly/ee9e8c",
+         "period": "2017-10", "effective_on": "2017-10-31", "workload": "8790", "run": "1", "gpu_ms": -8 * _HOUR,
+         "gpu_ms_weighted": -8000 * _HOUR, "gpu_hours": "-8.000", "reverses_seq": None, "reason": None},
+    ],
+    "total_gpu_ms": -8 * _HOUR, "total_gpu_hours": "-8.000", "next": None, "as_of": _AS_OF,
+}  # fmt: skip
+PERIODS = {
+    "periods": [
+        {"cluster": "philly", "period": "2017-10", "state": "open", "version": 0, "opened_seq": 12,
+         "opened_at": "2026-12-01T08:00:00Z", "installed_gpu_ms": 1_852_560 * _HOUR,
+         "granted_gpu_ms": 1_852_560 * _HOUR, "granted_gpu_hours": "1852560.000"},
+    ],
+    "as_of": _AS_OF,
+}  # fmt: skip
 CALLER = {
     "name": "slurm of philly", "role": "scheduler", "rights": ["admit", "post-events", "read-orders"],
     "subtree": None, "clusters": ["philly"], "token": "2fcfc046405d",
@@ -141,6 +158,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "getCurrentAllocations": CYCLE,
     "getCurrentDirectives": DIRECTIVES,
     "getWorkload": WORKLOAD,
+    "listMovements": MOVEMENTS,
+    "listPeriods": PERIODS,
     "getCaller": CALLER,
     "postEvents": EVENTS,
     "admit": ADMISSION,

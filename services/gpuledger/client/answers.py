@@ -273,6 +273,54 @@ class Workload(Answer, frozen=True, kw_only=True):
     as_of: str
 
 
+class Movement(Answer, frozen=True, kw_only=True):
+    """A posting that changed what an account has left; below zero it takes."""
+
+    seq: int
+    recorded_at: str
+    type: str
+    code: str
+    account: str
+    period: str
+    effective_on: str
+    workload: str | None
+    run: str | None
+    gpu_ms: int
+    reverses_seq: int | None
+    reason: str | None
+
+
+class Movements(Answer, frozen=True, kw_only=True):
+    """A page of what moved an account's budget; ``next`` is the ``after`` of the next one."""
+
+    account: str
+    cluster: str
+    movements: tuple[Movement, ...]
+    total_gpu_ms: int
+    next: int | None
+    as_of: str
+
+
+class PeriodRow(Answer, frozen=True, kw_only=True):
+    """Where a budget period of a cluster stands."""
+
+    cluster: str
+    period: str
+    state: str
+    version: int
+    opened_seq: int | None
+    opened_at: str | None
+    installed_gpu_ms: int | None
+    granted_gpu_ms: int
+
+
+class Periods(Answer, frozen=True, kw_only=True):
+    """Budget periods."""
+
+    periods: tuple[PeriodRow, ...]
+    as_of: str
+
+
 class WhoAmI(Answer, frozen=True, kw_only=True):
     """Who the API takes the caller for; no clusters and no subtree mean all."""
 

@@ -228,6 +228,30 @@ class LedgerClient:
         wanted = "true" if what_if else None
         return self._get(answers.Workload, path, cluster=cluster, what_if=wanted, as_of=as_of)
 
+    def movements(
+        self,
+        account: str,
+        *,
+        cluster: str | None = None,
+        period: str | None = None,
+        since: Moment | None = None,
+        after: int | None = None,
+        as_of: Moment | None = None,
+    ) -> answers.Movements:
+        """Return a page of what moved an account's budget; the next one takes ``next`` and the ``as_of`` of the first.
+
+        Raises:
+            NotFound: When the account or the cluster does not exist.
+        """
+        path = f"/v1/movements/{quote(account)}"
+        return self._get(
+            answers.Movements, path, cluster=cluster, period=period, since=since, after=after, as_of=as_of
+        )
+
+    def periods(self, *, cluster: str | None = None, as_of: Moment | None = None) -> answers.Periods:
+        """List the budget periods that were opened or have movements."""
+        return self._get(answers.Periods, "/v1/periods", cluster=cluster, as_of=as_of)
+
     def me(self) -> answers.WhoAmI:
         """Return who the API takes this client for."""
         return self._get(answers.WhoAmI, "/v1/me")

@@ -70,6 +70,8 @@ OPERATIONS: dict[str, Asked] = {
     "getUsage": Asked("GET", "/v1/usage?account={account}&cluster={cluster}", ("account", "cluster")),
     "listLayers": Asked("GET", "/v1/layers?cluster={cluster}", ("cluster",)),
     "getBudgetVersusActual": Asked("GET", "/v1/budget-vs-actual?cluster={cluster}", ("cluster",)),
+    "listMovements": Asked("GET", "/v1/movements/{account}?cluster={cluster}", ("account", "cluster")),
+    "listPeriods": Asked("GET", "/v1/periods?cluster={cluster}", ("cluster",)),
     "listClusters": Asked("GET", "/v1/clusters"),
     "listBooks": Asked("GET", "/v1/books"),
     "getCaller": Asked("GET", "/v1/me"),

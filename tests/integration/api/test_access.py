@@ -42,6 +42,8 @@ MAY = {
     "getBalance": EVERYBODY,
     "getUsage": EVERYBODY,
     "getBudgetVersusActual": EVERYBODY,
+    "listMovements": EVERYBODY,
+    "listPeriods": EVERYBODY,
     "listLayers": EVERYBODY,
     "listClusters": EVERYBODY,
     "getCaller": EVERYBODY,

@@ -5,9 +5,9 @@ from typing import Any
 from fastapi import APIRouter
 
 from gpuledger.api.access import Asking, needs
-from gpuledger.api.answers import Admitted
 from gpuledger.api.bodies import Body, Name
 from gpuledger.api.context import Context
+from gpuledger.api.outcomes import Admitted
 from gpuledger.database.engine import Writer
 from gpuledger.identity.roles import Right
 from gpuledger.kernel.clock import iso

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from gpuledger.api.access import Asking, needs
-from gpuledger.api.answers import WhoAmI
+from gpuledger.api.outcomes import WhoAmI
 from gpuledger.identity.roles import RIGHTS, Right
 
 

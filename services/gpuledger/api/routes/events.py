@@ -10,8 +10,8 @@ from fastapi.exceptions import HTTPException
 
 from gpuledger.api import problems
 from gpuledger.api.access import Asking, needs
-from gpuledger.api.answers import TakenEvents
 from gpuledger.api.context import Context
+from gpuledger.api.outcomes import TakenEvents
 from gpuledger.events.acceptance import understood
 from gpuledger.events.envelope import ORG_BOOK, Event, book_of
 from gpuledger.events.orders import is_order

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Header, Query
 from pydantic import Field
 
 from gpuledger.api.access import Asking, needs
-from gpuledger.api.answers import Ordered
 from gpuledger.api.bodies import Body, Name
 from gpuledger.api.context import Context
+from gpuledger.api.outcomes import Ordered
 from gpuledger.database.engine import Reader, Writer, reading
 from gpuledger.events.budget import Granted, Transferred
 from gpuledger.identity.roles import Right

@@ -1,0 +1,83 @@
+"""What moved a budget, row by row."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+
+from gpuledger.api import parameters
+from gpuledger.api.access import Asking, needs
+from gpuledger.api.answers import Movements
+from gpuledger.api.context import Context
+from gpuledger.database.engine import reading
+from gpuledger.identity.roles import Right
+from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
+from gpuledger.ledger import queries
+from gpuledger.ledger.movements import movements
+
+PAGE_MAX = 1000
+
+AccountPath = Annotated[
+    str,
+    Path(
+        description="An account path; slashes as they are. An inner account tells of the leaves below it.",
+        max_length=1000,
+        pattern=parameters.PRINTABLE,
+        examples=["philly/ee9e8c"],
+    ),
+]
+Since = Annotated[
+    str | None,
+    Query(description="Recorded after this time; same forms as `as_of`.", max_length=40),
+]
+Limit = Annotated[int, Query(description="How many rows at most.", ge=1, le=PAGE_MAX)]
+After = Annotated[int, Query(description="The `next` of the page before, with its `as_of`.", ge=0, le=2**53)]
+
+
+def router(context: Context) -> APIRouter:
+    """Return the paths, reading through the context's database."""
+    routes = APIRouter(prefix="/v1", tags=["ledger"])
+
+    @routes.get(
+        "/movements/{account:path}",
+        operation_id="listMovements",
+        summary="What moved an account's budget",
+        response_model=Movements,
+        **needs(Right.READ_ACCOUNTS),
+    )
+    def list_movements(  # noqa: PLR0913, PLR0917 - a parameter of the query each
+        account: AccountPath,
+        caller: Asking,
+        cluster: parameters.Cluster = None,
+        period: parameters.Period = None,
+        since: Since = None,
+        as_of: parameters.AsOf = None,
+        limit: Limit = PAGE_MAX,
+        after: After = 0,
+    ) -> dict[str, Any]:
+        """List the movements between two recorded times: the difference of two balances, in the order of the book.
+
+        `total_gpu_ms` is that of all pages. Ask for the next page with the `as_of` of the first: rows are only added.
+        """
+        caller.require_account(account)
+        cluster = caller.cluster(cluster) or next(lineage(account))
+        caller.cluster(cluster)
+        with reading(context.engine) as reader:
+            believed = context.believed(reader, as_of)
+            from_at = parameters.instant_of(
+                "since", since, queries.calendar(reader, context.default_calendar)
+            )
+            found = movements(reader, account, cluster, period=period, since=from_at, until=believed)
+        total = sum(movement.amount for movement in found) // WEIGHT_ONE
+        page = found[after : after + limit]
+        return {
+            "account": account,
+            "cluster": cluster,
+            "movements": [movement.as_json() for movement in page],
+            "total_gpu_ms": total,
+            "total_gpu_hours": str(gpu_hours(total)),
+            "next": after + limit if after + limit < len(found) else None,
+            "as_of": context.as_of(believed),
+        }
+
+    return routes

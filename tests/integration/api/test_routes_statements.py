@@ -1,0 +1,51 @@
+"""Movements over HTTP add up to the difference of two balances, page by page."""
+
+from collections.abc import Callable
+
+from fastapi.testclient import TestClient
+from tests.integration.ledger.books import GPU_HOUR, Ledger, ended, told
+
+from gpuledger.api.examples import EXAMPLES
+from gpuledger.identity.roles import Role
+from gpuledger.kernel.clock import seconds
+
+Shown = Callable[[Role], dict[str, str]]
+VIDEO = "org/vision/video"
+
+
+def ran_out(ledger: Ledger) -> None:
+    """The run of the account ends after two hours on eight GPUs."""
+    ledger.append(told(seconds(ledger.clock.now()), ended("ran-video")))
+
+
+def test_movements_are_the_difference_of_two_balances(
+    guarded: TestClient, own_ledger: Ledger, shown: Shown
+) -> None:
+    ran_out(own_ledger)
+    told = guarded.get(f"/v1/movements/{VIDEO}?cluster=alpha", headers=shown(Role.RESEARCHER)).json()
+    assert EXAMPLES["listMovements"].keys() == told.keys()
+    assert EXAMPLES["listMovements"]["movements"][0].keys() == told["movements"][0].keys()
+    assert [(row["code"], row["gpu_ms"]) for row in told["movements"]] == [
+        ("grant", 100 * GPU_HOUR), ("charge", -16 * GPU_HOUR),
+    ]  # fmt: skip
+    balance = own_ledger.balance(VIDEO)
+    assert told["total_gpu_ms"] == balance.granted_gpu_ms - balance.charged_gpu_ms == 84 * GPU_HOUR
+    assert told["next"] is None
+
+
+def test_pages_are_the_whole(guarded: TestClient, own_ledger: Ledger, shown: Shown) -> None:
+    ran_out(own_ledger)
+    path, headers = "/v1/movements/org?cluster=alpha", shown(Role.ADMIN)
+    whole = guarded.get(path, headers=headers).json()
+    rows, after = [], 0
+    while after is not None:
+        page = guarded.get(f"{path}&limit=2&after={after}", headers=headers).json()
+        assert page["total_gpu_ms"] == whole["total_gpu_ms"]
+        rows += page["movements"]
+        after = page["next"]
+    assert rows == whole["movements"]
+    assert len(rows) > 2
+    beyond = guarded.get(f"{path}&after=1000000", headers=headers).json()
+    assert (beyond["movements"], beyond["next"]) == ([], None)
+    for wrong in ("after=-1", "after=x", "limit=0", "limit=1001", f"after={10**30}", "since=soon"):
+        assert guarded.get(f"{path}&{wrong}", headers=headers).status_code == 422
