@@ -6,7 +6,7 @@ its leaf up to its block, and nothing else.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from gpuledger.kernel.accounts import lineage
@@ -191,15 +191,15 @@ def cut(top: Line) -> Blocks:
     return Blocks(above, among, {} if line is None else line.below, {})
 
 
-def in_blocks(top: Contender, waiting: Mapping[str, Sequence[Entry]]) -> Blocks:
+def in_blocks(top: Contender, line_of: Callable[[Contender], Line]) -> Blocks:
     """Return the blocks of the work of the leaves, each in its order, without merging them into a queue.
 
     Args:
         top: The virtual root.
-        waiting: The work by leaf.
+        line_of: Gives the line of a leaf.
     """
     above, among = _branch(top)
-    found = {place: line_up(child, waiting) for place, child in enumerate(among.children)}
+    found = {place: line_up(child, line_of) for place, child in enumerate(among.children)}
     return Blocks(above, among, {place: line for place, line in found.items() if line.entries}, {})
 
 

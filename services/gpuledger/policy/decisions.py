@@ -145,16 +145,18 @@ class Walk:
         self._note_changes()
         return decision
 
-    def finds_nothing(self, ask: Ask) -> bool:
-        """Say whether who asks for this waits behind a head, or for free GPUs, unless runs of its account leave."""
+    def headless(self, ask: Ask) -> SizeClass | None:
+        """Return the size class of who asks for this while it has no head; None for unallocated work."""
+        klass, gpus_milli, _, _ = ask
+        size_class = self.yard.size_class(gpus_milli)
+        return None if klass == "unallocated" or size_class in self._heads else size_class
+
+    def has_no_room(self, ask: Ask) -> bool:
+        """Say whether there is no room for who asks for this now, nor soon for funded work."""
         klass, gpus_milli, gpu_model, _ = ask
-        if klass == "unallocated":
-            return self.yard.fit_now(gpus_milli, gpu_model, self._at_s) is None
-        return (
-            self.yard.size_class(gpus_milli) in self._heads
-            and self.yard.fit_now(gpus_milli, gpu_model, self._safe_until_s(ask)) is None
-            and self.yard.fit_soon(gpus_milli, gpu_model) is None
-        )
+        if self.yard.fit_now(gpus_milli, gpu_model, self._safe_until_s(ask)) is not None:
+            return False
+        return klass == "unallocated" or self.yard.fit_soon(gpus_milli, gpu_model) is None
 
     def _wait(
         self, turn: Turn, held: Reservation | None, safe_until_s: int, free_milli: int

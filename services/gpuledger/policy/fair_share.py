@@ -16,7 +16,7 @@ unallocated use / share at every level.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
 
 from gpuledger.policy.contenders import Contender, Standing, Tier, allocated, floor_milli, unallocated
@@ -156,9 +156,13 @@ def lines(tree: Tree, pending: Iterable[PendingWorkload], config: PolicyConfig) 
     """Return the queue of each class, the funded one first."""
     waiting = entries(tree, pending, config)
     return {
-        "allocated": line_up(allocated(tree, config), waiting["allocated"]),
-        "unallocated": line_up(unallocated(tree), waiting["unallocated"]),
+        "allocated": line_up(allocated(tree, config), _line_of(waiting["allocated"])),
+        "unallocated": line_up(unallocated(tree), _line_of(waiting["unallocated"])),
     }
+
+
+def _line_of(waiting: Mapping[str, Sequence[Entry]]) -> Callable[[Contender], Line]:
+    return lambda leaf: Line(leaf, waiting.get(leaf.path, ()))
 
 
 def entries(

@@ -11,6 +11,7 @@ sorting, and one workload more changes the sequences on its own path only.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, chain, repeat
 from typing import Final, Protocol, TypeVar
 
@@ -41,6 +42,37 @@ WORKLOAD: Final = 6
 ASK: Final = 7
 
 
+class Sums:
+    """What is summed up along the work of a leaf, whoever goes before; worked out once, when it is asked for.
+
+    Args:
+        entries: The work, in its order, which stays as it is.
+    """
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.entries = entries
+
+    @cached_property
+    def held_gpu_ms(self) -> list[int]:
+        """What those before each are expected to hold, and all of them."""
+        return list(accumulate([entry[GPU_MS] for entry in self.entries], initial=0))
+
+    @cached_property
+    def gpus_milli(self) -> list[int]:
+        """The milli-GPU of those before each, and of all of them."""
+        return list(accumulate([entry[GPUS_MILLI] for entry in self.entries], initial=0))
+
+    @cached_property
+    def oldest_s(self) -> list[int]:
+        """Since when the oldest is eligible of each and those behind it."""
+        return oldest(self.entries)
+
+    @cached_property
+    def asks(self) -> list[Ask]:
+        """What each asks for."""
+        return [entry[ASK] for entry in self.entries]
+
+
 class Queue(Protocol):
     """What a turn asks its queue; how a place is written is the queue's affair."""
 
@@ -65,9 +97,12 @@ class Line:
         entries: The work, next first.
         below: The children that have work, by their place among the siblings; none for a leaf.
         merged: Whose entry each is, for an account with children.
+        sums: What is summed up along the work, for whoever keeps it.
     """
 
-    __slots__ = ("_asks", "_firsts", "_ranks", "_running", "_used", "below", "contender", "entries", "merged")
+    __slots__ = (
+        "_asks", "_firsts", "_ranks", "_running", "_sums", "_used", "below", "contender", "entries", "merged",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -75,11 +110,13 @@ class Line:
         entries: Sequence[Entry],
         below: Mapping[int, "Line"] | None = None,
         merged: Sequence[Rank] = (),
+        sums: Sums | None = None,
     ) -> None:
         self.contender = contender
         self.entries = entries
         self.below = below or {}
         self.merged = merged
+        self._sums = sums
         self._used: list[int] | None = None
         self._running: list[int] | None = None
         self._ranks: list[Rank] | None = None
@@ -90,7 +127,7 @@ class Line:
     def asks(self) -> list[Ask]:
         """What each asks for."""
         if self._asks is None:
-            self._asks = [entry[ASK] for entry in self.entries]
+            self._asks = [entry[ASK] for entry in self.entries] if self._sums is None else self._sums.asks
         return self._asks
 
     @property
@@ -109,15 +146,24 @@ class Line:
     def used(self) -> list[int]:
         """Use before each entry starts, and after the last."""
         if self._used is None:
-            self._used = list(accumulate([e[GPU_MS] for e in self.entries], initial=self.contender.used))
+            used = self.contender.used
+            self._used = (
+                list(accumulate([e[GPU_MS] for e in self.entries], initial=used))
+                if self._sums is None
+                else [used + held for held in self._sums.held_gpu_ms]
+            )
         return self._used
 
     @property
     def running(self) -> list[int]:
         """Running GPUs before each entry starts, and after the last."""
         if self._running is None:
-            milli = [e[GPUS_MILLI] for e in self.entries]
-            self._running = list(accumulate(milli, initial=self.contender.running_milli))
+            running = self.contender.running_milli
+            self._running = (
+                list(accumulate([e[GPUS_MILLI] for e in self.entries], initial=running))
+                if self._sums is None
+                else [running + milli for milli in self._sums.gpus_milli]
+            )
         return self._running
 
     def ranks(self, place: int, among: Contender) -> list[Rank]:
@@ -138,9 +184,9 @@ class Line:
         ratios: Iterable[int] = repeat(0)
         if tiers[0] <= Tier.BY_RATIO:
             ratios = [(amount << bits) // entitled for amount in used]
-        ages = list(accumulate([e[ELIGIBLE] for e in reversed(self.entries)], min))
+        ages = oldest(self.entries) if self._sums is None else self._sums.oldest_s
         surplus = [amount * scale - base for amount in used]
-        return list(zip(tiers, ratios, surplus, reversed(ages), repeat(place), range(count), strict=False))
+        return list(zip(tiers, ratios, surplus, ages, repeat(place), range(count), strict=False))
 
     def standing(self, place: int) -> Standing:
         """Return how the account stands when so many of its workloads went before."""
@@ -211,11 +257,16 @@ def firsts(kinds: Sequence[Hashable], start: int) -> Iterable[int]:
     return dict(zip(reversed(kinds[start:]), backwards, strict=True)).values()
 
 
-def line_up(top: Contender, waiting: Mapping[str, Sequence[Entry]]) -> Line:
-    """Return the line of an account from the work of the leaves, each in its order."""
+def oldest(entries: Sequence[Entry]) -> list[int]:
+    """Return since when the oldest is eligible of each and those behind it."""
+    return list(accumulate([entry[ELIGIBLE] for entry in reversed(entries)], min))[::-1]
+
+
+def line_up(top: Contender, line_of: Callable[[Contender], Line]) -> Line:
+    """Return the line of an account from those of the leaves."""
     if not top.children:
-        return Line(top, waiting.get(top.path, ()))
-    below = {place: line_up(child, waiting) for place, child in enumerate(top.children)}
+        return line_of(top)
+    below = {place: line_up(child, line_of) for place, child in enumerate(top.children)}
     return merge(top, {place: line for place, line in below.items() if line.entries})
 
 

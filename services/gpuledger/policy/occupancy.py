@@ -70,7 +70,7 @@ class Occupancy:
 
     def is_possible(self, gpus_milli: int, gpu_model: str | None) -> bool:
         """Say whether a gang fits when nothing runs."""
-        asked = gpus_milli, gpu_model
+        asked = gpus_milli, gpu_model if self.knows_models else None
         if asked not in self._possible:
             self._possible[asked] = self.empty.fit(*asked) is not None
         return self._possible[asked]

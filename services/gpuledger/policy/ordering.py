@@ -5,22 +5,39 @@ the last word, for that is the first cycle of one that keeps nothing yet.
 """
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from gpuledger.kernel.collecting import without_cycles
+from gpuledger.policy.backlog import Backlog, line_of
 from gpuledger.policy.blocks import Blocks, Spot, in_blocks
 from gpuledger.policy.contenders import allocated, unallocated
-from gpuledger.policy.cycle import Cycle, parted, tree_of
-from gpuledger.policy.fair_share import class_of, entries, entry_of
+from gpuledger.policy.cycle import Cycle, tree_with
+from gpuledger.policy.fair_share import class_of, entry_of
 from gpuledger.policy.occupancy import Occupancy
 from gpuledger.policy.outcomes import Action
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.runs import Runs
 from gpuledger.policy.sparse import walk_sparsely
-from gpuledger.policy.state import ClusterState, PolicyConfig, RunningRun, WorkClass
+from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, RunningRun, WorkClass
 from gpuledger.policy.yard import Yard
 
 T = TypeVar("T")
+
+
+class _Known(NamedTuple):
+    """What is kept between two cycles.
+
+    Args:
+        at_s: The instant of the newest.
+        occupancy: Who is where.
+        runs: The same by account.
+        backlog: Who waits.
+    """
+
+    at_s: int
+    occupancy: Occupancy
+    runs: Runs
+    backlog: Backlog
 
 
 class Ordering:
@@ -36,9 +53,8 @@ class Ordering:
     def __init__(self, config: PolicyConfig) -> None:
         self._config = config
         self._running: dict[int, RunningRun] = {}
-        self._at_s = 0
-        self._occupancy: Occupancy | None = None
-        self._runs: Runs | None = None
+        self._pending: dict[int, PendingWorkload] = {}
+        self._known: _Known | None = None
 
     def cycle(self, state: ClusterState) -> Cycle:
         """Run the policy once, for its orders.
@@ -55,24 +71,27 @@ class Ordering:
 
     def _cycle(self, state: ClusterState) -> Cycle:
         config = self._config
-        occupancy, runs = self._follow(state)
-        yard = Yard(state, config.quantum_s, occupancy)
-        queue, _ = parted(state, yard)
-        tree = tree_of(state, queue, config)
-        preemption = Preemption(tree, state, yard, config, runs)
-        waiting = entries(tree, queue, config)
+        known = self._known = self._follow(state)
+        backlog = known.backlog
+        tree = tree_with(state, known.runs.allocated_milli, backlog.accounts, backlog.oldest_s(), config)
+        waiting = backlog.by_leaf(tree)
+        funded = allocated(tree, config)
+        unfunded = unallocated(tree) if waiting["unallocated"] else funded  # which does for nobody
         queues: dict[WorkClass, Blocks] = {
-            "allocated": in_blocks(allocated(tree, config), waiting["allocated"]),
-            "unallocated": in_blocks(unallocated(tree), waiting["unallocated"]),
+            "allocated": in_blocks(funded, line_of(waiting["allocated"])),
+            "unallocated": in_blocks(unfunded, line_of(waiting["unallocated"])),
         }
-        holding = {kept.workload for kept in state.reservations}
-        spots = {klass: list[Spot]() for klass in queues}
-        for workload in queue if holding else ():
-            if workload.workload in holding:
-                klass = class_of(tree, workload)
-                spot = queues[klass].find(tree.leaf_path(workload.account), entry_of(workload, klass, config))
+        spots: dict[WorkClass, list[Spot]] = {"allocated": [], "unallocated": []}
+        for kept in state.reservations:
+            holder = backlog.placed(kept.workload)
+            if holder is not None:
+                klass = class_of(tree, holder)
+                leaf, entry = tree.leaf_path(holder.account), entry_of(holder, klass, config)
+                spot = queues[klass].find(leaf, entry)
                 assert spot is not None  # noqa: S101 - it is in the queue
                 spots[klass].append(spot)
+        yard = Yard(state, config.quantum_s, known.occupancy)
+        preemption = Preemption(tree, state, yard, config, known.runs)
         walk, decided = walk_sparsely(queues, spots, state, yard, preemption, config)
         return Cycle(
             cluster=state.cluster,
@@ -83,18 +102,20 @@ class Ordering:
             reservations=walk.reservations(),
         )
 
-    def _follow(self, state: ClusterState) -> tuple[Occupancy, Runs]:
-        """Bring what is known of the runs up to date."""
-        running, gone, come = _difference(self._running, state.running)
-        quantum_s = self._config.quantum_s
-        if self._runs is None or state.at_s < self._at_s:
-            self._runs = Runs(state.running, state.at_s, quantum_s)
-        else:
-            self._runs.follow(gone, come, state.at_s)
-        if self._occupancy is None or not self._occupancy.follow(state, gone, come):
-            self._occupancy = Occupancy(state, quantum_s)
-        self._running, self._at_s = running, state.at_s
-        return self._occupancy, self._runs
+    def _follow(self, state: ClusterState) -> _Known:
+        """Bring what is known up to date."""
+        known = self._known
+        self._running, gone, come = _difference(self._running, state.running)
+        self._pending, left, joined = _difference(self._pending, state.pending)
+        if known is None or state.at_s < known.at_s or not known.occupancy.follow(state, gone, come):
+            occupancy = Occupancy(state, self._config.quantum_s)
+            runs = Runs(state.running, state.at_s, self._config.quantum_s)
+            backlog = Backlog(self._config, occupancy)
+            backlog.follow((), state.pending, state.at_s)
+            return _Known(state.at_s, occupancy, runs, backlog)
+        known.runs.follow(gone, come, state.at_s)
+        known.backlog.follow(left, joined, state.at_s)
+        return known._replace(at_s=state.at_s)
 
 
 def _difference(before: dict[int, T], now: Iterable[T]) -> tuple[dict[int, T], list[T], list[T]]:

@@ -28,7 +28,7 @@ from gpuledger.policy.lines import ASK, WORKLOAD, Ask, Entry, Line, Rank, firsts
 from gpuledger.policy.outcomes import Decision, Shared
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.state import ClusterState, PolicyConfig, WorkClass
-from gpuledger.policy.yard import Yard
+from gpuledger.policy.yard import SizeClass, Yard
 
 _Kind = tuple[int, str | None, int]
 """Milli-GPU, model and priority: what those of one account who want its runs are told apart by."""
@@ -59,6 +59,9 @@ class SparseWalk:
         self._named = {(spot.block, spot.place) for spot in named}
         self._own = own
         self._failed: set[Ask] = set()
+        """Who finds nothing, until room is given back."""
+        self._roomless: set[Ask] = set()
+        """Who has no room, until some is given back; the first of a size class may find victims."""
         self._ahead: list[Spot] = list(named)
         self._queued = set(self._named)
 
@@ -77,11 +80,10 @@ class SparseWalk:
                 yield decision
 
     def _is_in_vain(self, ask: Ask) -> bool:
-        if ask in self._failed:
-            return True
-        if not self._walk.finds_nothing(ask):
-            return False
-        self._failed.add(ask)
+        if ask not in self._failed:
+            if self._walk.headless(ask) is not None or not self._has_no_room(ask):
+                return False
+            self._failed.add(ask)
         return True
 
     def _decide(self, spot: Spot, entry: Entry) -> Decision | Shared:
@@ -93,8 +95,10 @@ class SparseWalk:
             self._failed.add(entry[ASK])
         if len(yard.leaving) > leaving or (held is not None and book.kept.get(name) != held):
             self._failed.clear()
+            self._roomless.clear()
             self._look_from(spot.rank)
         elif isinstance(decision, Decision):
+            self._look_in(spot.block, spot.place + 1)
             self._look_further(spot, entry)
         return decision
 
@@ -111,14 +115,7 @@ class SparseWalk:
             heapq.heappush(self._ahead, spot)
 
     def _look_further(self, spot: Spot, entry: Entry) -> None:
-        """Look at the next of the same kind, in its block and in its account."""
-        asks = self._blocks.lines[spot.block].asks
-        try:
-            following = asks.index(entry[ASK], spot.place + 1)
-        except ValueError:
-            pass
-        else:
-            self._look_at(self._blocks.spot(spot.block, following))
+        """Look at the next of its account who wants the same of its runs."""
         if self._may_take_own(spot, entry):
             leaf, place = self._blocks.lines[spot.block].leaf(spot.place)
             for at in range(place + 1, len(leaf.entries)):
@@ -130,13 +127,39 @@ class SparseWalk:
         """Look at the first of every kind behind a rank."""
         for block, ranks in self._blocks.ranks.items():
             start = 0 if rank is None else bisect_right(ranks, rank)
-            line = self._blocks.lines[block]
-            for place in line.firsts if rank is None else firsts(line.asks, start):
-                self._look_at(self._blocks.spot(block, place))
+            self._look_in(block, start)
         for leaf, least in self._own.items():
             work = self._blocks.leaf_line(leaf)
             if work is not None:
                 self._look_at_own(leaf, work, least, rank)
+
+    def _look_in(self, block: int, start: int) -> None:
+        """Look at those of a block, from a place on, who come first of their kind, as far as that may find something.
+
+        Of those who could become the head of a size class it is the first alone.
+        """
+        line = self._blocks.lines[block]
+        asks, classes = line.asks, set[SizeClass]()
+        for place in sorted(firsts(asks, start) if start else line.firsts):
+            ask = asks[place]
+            if ask in self._failed:
+                continue
+            size_class = self._walk.headless(ask)
+            if self._has_no_room(ask):
+                if size_class is None:
+                    self._failed.add(ask)
+                if size_class is None or size_class in classes:
+                    continue
+            if size_class is not None:
+                classes.add(size_class)
+            self._look_at(self._blocks.spot(block, place))
+
+    def _has_no_room(self, ask: Ask) -> bool:
+        if ask not in self._roomless:
+            if not self._walk.has_no_room(ask):
+                return False
+            self._roomless.add(ask)
+        return True
 
     def _look_at_own(self, leaf: str, line: Line, least: int, rank: Rank | None) -> None:
         """Look at the first of every kind in an account whose priority is above that of some of its runs."""

@@ -86,7 +86,7 @@ class Yard:
 
     def is_possible(self, gpus_milli: int, gpu_model: str | None) -> bool:
         """Say whether a gang fits into the cluster when nothing runs."""
-        return self._there.is_possible(gpus_milli, self._of(gpu_model))
+        return self._there.is_possible(gpus_milli, gpu_model)
 
     def has(self, placement: Placement) -> bool:
         """Say whether the hosts of a placement take runs, and are large enough."""
