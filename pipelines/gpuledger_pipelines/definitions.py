@@ -4,6 +4,7 @@ import dagster as dg
 
 from gpuledger_pipelines.declaring import ledger_specs
 from gpuledger_pipelines.defs.budget import assets as budget
+from gpuledger_pipelines.defs.hosts import assets as hosts
 from gpuledger_pipelines.defs.layers import assets as layers
 from gpuledger_pipelines.defs.owed import assets as owed
 from gpuledger_pipelines.defs.usage import assets as usage
@@ -12,7 +13,15 @@ from gpuledger_pipelines.defs.waste import assets as waste
 from gpuledger_pipelines.resources import URL_VARIABLE, Warehouse
 from gpuledger_pipelines.schedules import ROLL_UP, hourly, nightly
 
-ASSETS = (*usage.ASSETS, *owed.ASSETS, *layers.ASSETS, *budget.ASSETS, *waits.ASSETS, *waste.ASSETS)
+ASSETS = (
+    *usage.ASSETS,
+    *owed.ASSETS,
+    *layers.ASSETS,
+    *budget.ASSETS,
+    *waits.ASSETS,
+    *waste.ASSETS,
+    *hosts.ASSETS,
+)
 
 roll_up = dg.define_asset_job(
     ROLL_UP,

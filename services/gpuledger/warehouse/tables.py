@@ -292,10 +292,33 @@ waste_day = sa.Table(
     comment="charged time and what became of it, by account and person",
 )
 
+host_health_day = sa.Table(
+    "host_health_day",
+    METADATA,
+    _cluster(),
+    _day(),
+    Column("host", Text, primary_key=True, comment="the machine, as the inventory names it"),
+    Column("state", Text, nullable=False, comment="how it stood at last that day: the worst of its parts"),
+    *_amounts(
+        {
+            "installed": "its GPUs; the conditions sum to it",
+            "healthy": "in order, held by runs or not",
+            "reserved": "in order and reserved, held by runs or not",
+            "maintenance": "in maintenance or draining, held by runs or not",
+            "unhealthy": "unhealthy, held by runs or not",
+            "occupied": "what runs that name the host held; in no sum of conditions",
+        }
+    ),
+    _number("failure_count", "times that more of its GPUs were unhealthy than before"),
+    schema="warehouse",
+    comment="in which condition the GPUs of each host were",
+)
+
 __all__ = [
     "budget_vs_actual",
     "gpu_bucket",
     "gpu_hour",
+    "host_health_day",
     "layer_metrics_day",
     "layer_metrics_hour",
     "owed_hour",

@@ -35,6 +35,7 @@ WAREHOUSE = (
     "warehouse.budget_vs_actual",
     "warehouse.queue_wait_day",
     "warehouse.waste_day",
+    "warehouse.host_health_day",
     "warehouse.watermark",
 )
 

@@ -20,6 +20,7 @@ UPSTREAM = {
     "budget_vs_actual": {"owed_hour", "usage_bucket"},
     "queue_wait_day": set(),
     "waste_day": {"usage_bucket"},
+    "host_health_day": {"gpu_bucket"},
 }
 TABLES = {asset.key.path[-1]: asset for asset in ASSETS}
 

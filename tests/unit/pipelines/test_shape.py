@@ -3,7 +3,7 @@
 import pytest
 
 from gpuledger.warehouse import tables
-from gpuledger_pipelines.expectations import budget, layers, owed, usage, waits, waste
+from gpuledger_pipelines.expectations import budget, hosts, layers, owed, usage, waits, waste
 
 COLUMNS = {
     "usage_bucket": (*usage.BUCKET_KEY, *usage.AMOUNTS),
@@ -15,6 +15,7 @@ COLUMNS = {
     "layer_metrics_day": (*layers.DAY_KEY, *layers.AMOUNTS, "reason"),
     "budget_vs_actual": (*budget.KEY, *budget.POTS, *budget.ACTUAL, *budget.CAUSES),
     "queue_wait_day": waits.COLUMNS,
+    "host_health_day": (*hosts.KEY, "state", *hosts.AMOUNTS, *hosts.COUNTS),
     "waste_day": (*waste.KEY, *waste.AMOUNTS, *waste.COUNTS),
 }
 

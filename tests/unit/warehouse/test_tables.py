@@ -50,6 +50,7 @@ def test_instants_end_in_at_and_have_a_zone(table: sa.Table) -> None:
         ("layer_metrics_hour", ["cluster", "hour_at"]),
         ("layer_metrics_day", ["cluster", "day"]),
         ("budget_vs_actual", ["cluster", "period", "account"]),
+        ("host_health_day", ["cluster", "day", "host"]),
         ("waste_day", ["cluster", "day", "account", "user_token"]),
         ("queue_wait_day", ["cluster", "day", "account", "class", "size", "turn"]),
     ],
