@@ -1,14 +1,15 @@
 """``gpuledger budget``."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpuledger.cli.applying import apply_file
 from gpuledger.cli.asking import who
-from gpuledger.cli.options import From, Json, Yes
-from gpuledger.cli.output import note
+from gpuledger.cli.options import AsOf, Cluster, From, Json, Yes, recorded
+from gpuledger.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
     from gpuledger.database.engine import Reader
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from gpuledger.kernel.calendar import Calendar
 
 app = typer.Typer(help="Accounts, shares, grants and installed capacity.", no_args_is_help=True)
+
+CAUSES = ("transfer", "expiry", "capacity", "demand", "scheduler", "credit")
+"""Why a budget and what was delivered of it differ."""
 
 
 @app.command("apply")
@@ -49,3 +53,73 @@ def apply(
         yes=yes,
         as_json=as_json,
     )
+
+
+@app.command("report")
+def report(
+    period: Annotated[
+        str | None, typer.Option("--period", help="Budget period, such as 2017-10; the newest unless given.")
+    ] = None,
+    cluster: Cluster = None,
+    as_of: AsOf = None,
+    as_json: Json = False,
+) -> None:
+    """Print budget versus actual of a period by account, as the last roll-up left it, with the variance by cause.
+
+    An earlier roll-up is not kept: ``--as-of`` before the last one is refused.
+    """
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
+    from gpuledger.events.envelope import ORG_BOOK
+    from gpuledger.kernel.clock import instant, iso
+    from gpuledger.ledger import queries
+    from gpuledger.ledger.as_of import seq_of, vector_of
+    from gpuledger.warehouse import budgets, reads
+
+    config, known_at = settings.load(), recorded(as_of)
+    with open_database(config) as engine, reading(engine) as reader:
+        queries.require_cluster(reader, cluster)
+        reads.require_state_of(reader, cluster, known_at)
+        calendar = queries.calendar(reader, config.calendar, known_at)
+        bounds = calendar.period_bounds_s(period) if period is not None else None
+        inner = queries.inner_accounts(reader, seq_of(vector_of(reader, known_at), ORG_BOOK))
+        found = budgets.report(reader, cluster, period, inner)
+        seen = reads.as_of(reader, cluster)
+    if not as_json:
+        print_report(found.period, found.rows)
+        return
+    if bounds is None and found.period is not None:
+        bounds = calendar.period_bounds_s(found.period)
+    print_json(
+        {
+            "rows": found.rows,
+            "cluster": cluster,
+            "period": found.period,
+            "periods": found.periods,
+            "from": iso(instant(bounds[0])) if bounds else None,
+            "to": iso(instant(bounds[1])) if bounds else None,
+            "timezone": calendar.timezone,
+            "reading": "as_known",
+            "as_of": None if seen is None else iso(seen),
+        }
+    )
+
+
+def print_report(period: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print a row for each account in GPU-hours; budget less delivered is the sum of the causes."""
+    from gpuledger.kernel.amounts import people_gpu_hours
+
+    def hours(value: int | None) -> str:
+        return "-" if value is None else people_gpu_hours(value)
+
+    names = ("budget", "owed", "delivered", "available")
+    cells = [
+        (row["account"], row["cluster"], *(hours(row[f"{name}_gpu_ms"]) for name in names),
+         *(hours(row[f"variance_{cause}_gpu_ms"]) for cause in CAUSES), row["reason"] or "")
+        for row in rows
+    ]  # fmt: skip
+    columns = ["account", "cluster", *(f">{name}" for name in (*names, *CAUSES)), "why empty"]
+    print_table(columns, cells, title=f"Budget versus actual, {period}, GPU-hours" if period else "")
+    if period is None:
+        print("nothing has been rolled up; gpuledger rollup fills the warehouse")

@@ -128,7 +128,7 @@ def balance(
 
 
 def layers(
-    by: Annotated[str, typer.Option("--by", help="day, hour, cluster or total.")] = "cluster",
+    by: Annotated[str, typer.Option("--by", help="cluster, day, month, hour or total.")] = "cluster",
     cluster: Cluster = None,
     from_: From = None,
     to: To = None,

@@ -188,7 +188,7 @@ class LedgerClient:
         to: Moment | None = None,
         as_of: Moment | None = None,
     ) -> answers.Layers:
-        """Return the four layers, keyed by day, hour, cluster or total; ``to`` is exclusive."""
+        """Return the four layers, keyed by day, month, hour, cluster or total; ``to`` is exclusive."""
         return self._get(
             answers.Layers,
             "/v1/layers",

@@ -19,7 +19,6 @@ from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import Refused
 from gpuledger.warehouse.readings import Impact, Sums, ratio
 from gpuledger.warehouse.tables import (
-    budget_vs_actual,
     layer_metrics_day,
     layer_metrics_hour,
     owed_hour,
@@ -55,6 +54,7 @@ _AMOUNTS = (
 _UTC: sa.ColumnElement[str] = sa.literal_column("'UTC'")
 _DAY_FORM: sa.ColumnElement[str] = sa.literal_column("'YYYY-MM-DD'")
 _HOUR_FORM: sa.ColumnElement[str] = sa.literal_column("""'YYYY-MM-DD"T"HH24:MI:SS"Z"'""")
+_MONTH_FORM: sa.ColumnElement[str] = sa.literal_column("'YYYY-MM'")
 _ALWAYS_KNOWN = ("allocated_gpu_ms", "unallocated_gpu_ms", "sampled_gpu_ms", "used_gpu_ms")
 
 
@@ -63,8 +63,13 @@ class LayersBy(StrEnum):
 
     HOUR = "hour"
     DAY = "day"
+    MONTH = "month"
     CLUSTER = "cluster"
     TOTAL = "total"
+
+
+_OF_DAYS = frozenset((LayersBy.DAY, LayersBy.MONTH))
+"""What is summed from days of the organisation's zone; a month is one of its periods, as far as the window reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,7 @@ class LayersRow:
     """The four layers of one key.
 
     Args:
-        key: Hour, day, cluster or ``total``.
+        key: Hour, day, month, cluster or ``total``.
         amounts: Column of the warehouse -> sum of gpu_ms; None where no hour knew it.
         capacity: The same sums over the hours with inventory only.
         owed: Delivered against owed, or None without entitlement.
@@ -200,7 +205,7 @@ def layers(reader: Reader, query: LayersQuery, calendar: Calendar) -> list[Layer
         Refused: When the warehouse has been rolled up after ``query.as_of``: it keeps no earlier state.
     """
     require_state_of(reader, query.cluster, query.as_of)
-    table = layer_metrics_day if query.by is LayersBy.DAY else layer_metrics_hour
+    table = layer_metrics_day if query.by in _OF_DAYS else layer_metrics_hour
     key = _key(query.by, table)
     known = table.c.installed_gpu_ms.is_not(None)
     statement = (
@@ -270,10 +275,10 @@ def _sums(amounts: Mapping[str, int | None]) -> Sums:
 def _owed(reader: Reader, query: LayersQuery, calendar: Calendar) -> dict[str, OwedSums]:
     """Return key -> sums of delivered and owed; each account is cut at what it was owed on each cluster."""
     table = owed_hour
-    if query.by is LayersBy.DAY:
-        key: sa.ColumnElement[str] = sa.func.to_char(
-            sa.func.timezone(sa.literal(calendar.timezone, literal_execute=True), table.c.hour_at), _DAY_FORM
-        )
+    if query.by in _OF_DAYS:
+        zone = sa.literal(calendar.timezone, literal_execute=True)
+        form = _DAY_FORM if query.by is LayersBy.DAY else _MONTH_FORM
+        key: sa.ColumnElement[str] = sa.func.to_char(sa.func.timezone(zone, table.c.hour_at), form)
     else:
         key = _key(query.by, table)
     per_account = (
@@ -304,6 +309,8 @@ def _key(by: LayersBy, table: sa.Table) -> sa.ColumnElement[str]:
             return sa.func.to_char(sa.func.timezone(_UTC, table.c.hour_at), _HOUR_FORM)
         case LayersBy.DAY:
             return sa.cast(table.c.day, sa.Text)
+        case LayersBy.MONTH:
+            return sa.func.to_char(table.c.day, _MONTH_FORM)
         case LayersBy.CLUSTER:
             return table.c.cluster
         case LayersBy.TOTAL:
@@ -323,7 +330,7 @@ def _within(query: LayersQuery, table: sa.Table, calendar: Calendar) -> list[sa.
             clauses.append(table.c.day <= calendar.day_of(query.to_s - 1))
         return clauses
     from_s, to_s = query.from_s, query.to_s
-    if query.by is LayersBy.DAY:
+    if query.by in _OF_DAYS:
         # The same whole days as the other half of the row.
         from_s = None if from_s is None else calendar.day_start_s(calendar.day_of(from_s))
         to_s = (
@@ -376,24 +383,3 @@ def as_of(reader: Reader, cluster: str | None) -> dt.datetime | None:
     if cluster is not None:
         statement = statement.where(watermark.c.cluster == cluster)
     return reader.execute(statement).scalar_one_or_none()
-
-
-def periods(reader: Reader) -> dict[str, list[str]]:
-    """Return cluster -> the periods that have budget-versus-actual rows, oldest first."""
-    column = budget_vs_actual.c
-    found: dict[str, list[str]] = {}
-    statement = sa.select(column.cluster, column.period).distinct().order_by(column.cluster, column.period)
-    for cluster, period in reader.execute(statement):
-        found.setdefault(cluster, []).append(period)
-    return found
-
-
-def budget_rows(reader: Reader, cluster: str | None, period: str | None) -> list[dict[str, Any]]:
-    """Return the rows of budget versus actual, by cluster, period and account."""
-    column = budget_vs_actual.c
-    statement = sa.select(budget_vs_actual).order_by(column.cluster, column.period, column.account)
-    if cluster is not None:
-        statement = statement.where(column.cluster == cluster)
-    if period is not None:
-        statement = statement.where(column.period == period)
-    return [dict(row) for row in reader.execute(statement).mappings()]

@@ -1,4 +1,4 @@
-"""Sums first, ratios last: the rows of the four layers and of budget versus actual."""
+"""Sums first, ratios last: the rows of the four layers."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -15,7 +15,6 @@ from gpuledger.kernel.errors import Refused
 from gpuledger.warehouse import reads
 from gpuledger.warehouse.reads import LayersBy, LayersQuery
 from gpuledger.warehouse.tables import (
-    budget_vs_actual,
     layer_metrics_day,
     layer_metrics_hour,
     owed_hour,
@@ -204,25 +203,48 @@ def test_days_are_the_organisations(engine: sa.Engine) -> None:
     ]
 
 
-def test_spans_periods_and_budget_rows(engine: sa.Engine) -> None:
+def test_a_span_is_what_was_rolled_up(engine: sa.Engine) -> None:
     with reading(engine) as reader:
-        assert (reads.spans(reader), reads.periods(reader)) == ({}, {})
-    hour = _layer("alpha", hour_at=MONDAY, installed_gpu_ms=HOUR, allocated_gpu_ms=0)
-    _fill(engine, layer_metrics_hour, [hour])
-    amounts = {c.name: 0 for c in budget_vs_actual.c if not c.nullable and c.name.endswith("_gpu_ms")}
-    keys = [("2026-03", "alpha/b"), ("2026-03", "alpha/a"), ("2026-02", "alpha/a")]
+        assert reads.spans(reader) == {}
     _fill(
         engine,
-        budget_vs_actual,
-        [{"cluster": "alpha", "period": p, "account": a, **amounts} for p, a in keys],
+        layer_metrics_hour,
+        [_layer("alpha", hour_at=MONDAY, installed_gpu_ms=HOUR, allocated_gpu_ms=0)],
     )
     with reading(engine) as reader:
         assert reads.spans(reader) == {"alpha": reads.Span(MONDAY, MONDAY + dt.timedelta(hours=1))}
-        assert reads.periods(reader) == {"alpha": ["2026-02", "2026-03"]}
-        rows = reads.budget_rows(reader, "alpha", "2026-03")
-        assert [row["account"] for row in rows] == ["alpha/a", "alpha/b"]
-        assert rows[0]["owed_gpu_ms"] is None
-        assert len(reads.budget_rows(reader, None, None)) == 3
+
+
+def test_a_month_is_the_sum_of_its_days_in_the_organisations_zone(engine: sa.Engine) -> None:
+    """Half past eleven in the evening of 31 March, UTC, is April in Berlin already."""
+    days = [dt.date(2026, 3, 30), dt.date(2026, 3, 31), dt.date(2026, 4, 1)]
+    _fill(
+        engine,
+        layer_metrics_day,
+        [
+            _layer("alpha", day=day, installed_gpu_ms=24 * HOUR, allocated_gpu_ms=part * HOUR)
+            for day, part in zip(days, (6, 18, 24), strict=True)
+        ],
+    )
+    hours = [dt.datetime(2026, 3, 31, 20, tzinfo=dt.UTC), dt.datetime(2026, 3, 31, 23, tzinfo=dt.UTC)]
+    _fill(
+        engine,
+        owed_hour,
+        [
+            {"cluster": "alpha", "hour_at": at, "account": "alpha/a", "entitlement_gpu_ms": 4 * HOUR,
+             "demand_gpu_ms": 4 * HOUR, "owed_gpu_ms": 4 * HOUR, "delivered_gpu_ms": n * HOUR}
+            for n, at in enumerate(hours, start=1)
+        ],
+    )  # fmt: skip
+    with reading(engine) as reader:
+        rows = reads.layers(reader, LayersQuery(LayersBy.MONTH, "alpha"), Calendar("Europe/Berlin"))
+    found = [
+        (row.key, row.capacity.occupancy(), row.parts, row.owed and row.owed.impact().window) for row in rows
+    ]
+    assert found == [
+        ("2026-03", Decimal("0.5000"), 2, Decimal("0.2500")),
+        ("2026-04", Decimal("1.0000"), 1, Decimal("0.5000")),
+    ]
 
 
 def test_an_earlier_state_than_the_last_roll_ups_is_refused(engine: sa.Engine) -> None:

@@ -15,7 +15,7 @@ from gpuledger.identity.roles import Right
 from gpuledger.kernel.clock import iso
 from gpuledger.ledger import queries
 from gpuledger.ledger.as_of import heads_at
-from gpuledger.warehouse import reads
+from gpuledger.warehouse import budgets, reads
 
 ROLLED_UP_SINCE = "it was rolled up again since, and the warehouse keeps no earlier state"
 NOT_ROLLED_UP = "nothing of this cluster has been rolled up yet: gpuledger rollup"
@@ -44,7 +44,7 @@ def router(context: Context) -> APIRouter:
                 for status in _heads(reader, believed)
                 if status.book != ORG_BOOK and caller.reaches(status.book)
             ]
-            spans, periods = reads.spans(reader), reads.periods(reader)
+            spans, periods = reads.spans(reader), budgets.periods(reader)
             gone = {
                 status.book
                 for status in heads
