@@ -183,6 +183,20 @@ def hosts(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) ->
     return [Host(*row) for row in rows]
 
 
+def largest_host_milli(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> int | None:
+    """Return the milli-GPU of the largest host that is installed at the instant, well or not; None without any."""
+    row = driver(reader).execute(
+        f"""
+        SELECT max(gpus)::bigint FROM (
+            SELECT sum(gpus) AS gpus FROM ledger.hosts AS h WHERE book = %(book)s AND {said("h", seq)}
+              AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
+            GROUP BY host) AS installed
+        """,
+        {"book": cluster, "at": at_s, "seq": seq},
+    ).fetchone()  # fmt: skip
+    return None if row is None or row[0] is None else row[0] * GPU_MILLI
+
+
 def minimum_runtimes(reader: Reader | Writer, cluster: str, workloads: Sequence[str]) -> dict[str, int]:
     """Return the minimum runtime of each workload, as the submission that counts or its mapping rule says."""
     known = list(store.facts_of(reader, cluster, workloads))

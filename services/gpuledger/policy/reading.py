@@ -78,6 +78,7 @@ def read_state(
         pending=pending,
         hosts=hosts,
         shared_milli=past.shared_milli,
+        largest_host_milli=state.largest_host_milli(reader, cluster, at_s, seq=seq) if hosts else None,
         reservations=() if before is None else reservations_of(before.record),
         credits_gpu_ms={} if before is None else _credits(before.issued, at_s, config),
     )

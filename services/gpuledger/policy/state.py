@@ -261,6 +261,8 @@ class ClusterState:
         reservations: Those that the cycle before left, at most one per workload.
         shared_milli: Healthy GPUs that the tree is about, as use counts them: those of every cluster of the tree, each
             at its weight. None for ``healthy_milli``.
+        largest_host_milli: Milli-GPU of the largest installed host, well or not: size classes go by it. None for the
+            largest of ``hosts``.
         credits_gpu_ms: Credits by account, where GPUs are divided by them; a sibling that is left out has their mean.
     """
 
@@ -274,6 +276,7 @@ class ClusterState:
     hosts: tuple[HostState, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     shared_milli: int | None = None
+    largest_host_milli: int | None = None
     credits_gpu_ms: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -283,6 +286,7 @@ class ClusterState:
             healthy_milli=self.healthy_milli,
             capacity_window_gpu_ms=self.capacity_window_gpu_ms,
             shared_milli=self.shared_milli or 0,
+            largest_host_milli=self.largest_host_milli or 0,
         )
         for what, names in (
             ("workload {!r} is pending", [workload.workload for workload in self.pending]),

@@ -51,7 +51,8 @@ class Yard:
         self._there = occupancy or Occupancy(state, quantum_s)
         self._quantum_s = quantum_s
         self._size = self._there.sizes
-        self._largest_milli = max(self._size.values(), default=1)
+        listed = (*self._size.values(), *(host.gpus_milli for host in state.hosts))  # draining ones, too
+        self._largest_milli = state.largest_host_milli or max(listed, default=1)
         self._smallest_milli = min(self._size.values(), default=1)
         self.version = 0
         self._begin(state.at_s)
@@ -102,7 +103,7 @@ class Yard:
         return gpus_milli <= self._smallest_milli
 
     def size_class(self, gpus_milli: int) -> SizeClass:
-        """Return the class of a gang, by how many of the largest hosts it needs."""
+        """Return the class of a gang, by how many of the largest installed hosts it needs, well or not."""
         hosts = -(-gpus_milli // self._largest_milli)
         if hosts <= 1:
             return SizeClass.ONE_HOST

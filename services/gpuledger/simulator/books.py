@@ -154,6 +154,7 @@ class Books:
             hosts=self._hosts.states,
             reservations=self.reservations,
             shared_milli=self._hosts.healthy_milli,
+            largest_host_milli=self._hosts.largest_milli,
             credits_gpu_ms=self._division(at_s),
         )
 
@@ -303,6 +304,7 @@ class _Hosts:
         self._specs = {spec.host: spec for spec in sorted(hosts, key=lambda spec: spec.host)}
         self._condition = dict.fromkeys(self._specs, HostCondition.HEALTHY)
         self.past = past
+        self.largest_milli = max((spec.gpus_milli for spec in self._specs.values()), default=None)
         self.healthy_milli = sum(spec.gpus_milli for spec in self._specs.values())
         self.past.change(start_s, self.healthy_milli)
         self._look()

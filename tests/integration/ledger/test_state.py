@@ -31,6 +31,17 @@ def test_healthy_gpus_are_those_of_the_instant(ledger: Ledger) -> None:
         assert state.healthy_models(reader, "nowhere", 0) == {}
 
 
+def test_the_largest_host_is_one_that_is_installed_whatever_its_health(ledger: Ledger) -> None:
+    ill = host.StateChanged(cluster=CLUSTER, host="h1", gpus=8, gpu_model="H100", state="unhealthy")
+    gone = host.Retired(cluster=CLUSTER, host="h1", gpus=8, gpu_model="H100")
+    ledger.append(
+        told(0, registered("h1", 8)), told(HOUR, ill), told(2 * HOUR, gone), told(0, registered("h2", 4))
+    )
+    with reading(ledger.engine) as reader:
+        found = [state.largest_host_milli(reader, CLUSTER, at_s) for at_s in (-1, 0, HOUR, 2 * HOUR)]
+        assert found == [None, 8000, 8000, 4000]
+
+
 def test_running_is_what_occupies_gpus_at_the_instant(ledger: Ledger) -> None:
     ledger.append(*run_of(0, HOUR), told(0, submitted("w2", minimum_runtime_s=60)), told(0, started("w2")))
     with reading(ledger.engine) as reader:

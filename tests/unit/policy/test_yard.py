@@ -1,5 +1,7 @@
 """What is free now, soon, and beside reservations."""
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.policy.forests import AT_S, account, cluster, hosts, run
 
@@ -175,6 +177,19 @@ def test_a_gang_of_another_model_or_size_is_not_possible() -> None:
 )  # fmt: skip
 def test_size_classes_go_by_hosts(gpus: int, expected: SizeClass) -> None:
     assert yard(sizes=(8, 4)).size_class(gpus * 1000) is expected
+
+
+def test_size_classes_go_by_the_inventory_whatever_becomes_of_the_largest_host() -> None:
+    """A gang keeps its class, and the reservation of it, while the only host of its size drains or fails."""
+    small, large = (
+        hosts(4, 4, 4, 4),
+        HostState(host="large", gpus_milli=8000, gpu_model="h100", draining=True),
+    )
+    drains = cluster([], on=(*small, large))
+    failed = replace(cluster([], on=small), largest_host_milli=8000)
+    for state in (drains, failed):
+        assert Yard(state, 900).size_class(8000) is SizeClass.ONE_HOST
+    assert Yard(cluster([], on=small), 900).size_class(8000) is SizeClass.FEW_HOSTS
 
 
 def test_runs_help_whom_their_hosts_could_hold() -> None:
