@@ -18,7 +18,7 @@ from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.policy.cycle import Cycle
 from gpuledger.policy.entitlement import History, entitled_to, parts
 from gpuledger.policy.memory import Memory, Step
-from gpuledger.policy.placement import HostState, Room, model_of
+from gpuledger.policy.placement import HostState, Placement, Room, model_of
 from gpuledger.policy.state import (
     AccountState,
     ClusterState,
@@ -104,6 +104,19 @@ class Books:
     def reservations(self) -> tuple[Reservation, ...]:
         """What the newest cycle keeps for whom."""
         return () if self._before is None else self._before.reservations
+
+    @property
+    def room(self) -> Room:
+        """What is free on the hosts that take runs. Only to be looked at."""
+        return self._hosts.room
+
+    def only_waiting(self) -> PendingWorkload | None:
+        """Return the only workload that waits; None when there is none, or more than one."""
+        return next(iter(self._pending.values())) if len(self._pending) == 1 else None
+
+    def is_funded(self, account: str) -> bool:
+        """Say whether work of an account is charged, if its minimum runtime is above 0."""
+        return account in self._forest(self._inner & {account}).funded
 
     def told(self, fact: Fact) -> None:
         """Take note of what happened."""
@@ -202,12 +215,14 @@ class Books:
             priority=job.priority,
         )
         self._running[fact.job] = run
+        self._hosts.take(fact.placement)
         self._count(run, fact.at_s, 1)
         if run.klass == "allocated" and protected_s:
             self._holds.open(fact.job, run.account, run.gpus_milli, run.protected_until_s)
 
     def _leave(self, fact: Left) -> None:
         run = self._running.pop(fact.job)
+        self._hosts.give(run.placement)
         self._count(run, fact.at_s, -1)
         self._holds.release(fact.job)
         if fact.why is Departure.HOST_FAILED and run.klass == "allocated":
@@ -303,6 +318,7 @@ class _Hosts:
     def __init__(self, hosts: Iterable[HostSpec], past: Past, start_s: int) -> None:
         self._specs = {spec.host: spec for spec in sorted(hosts, key=lambda spec: spec.host)}
         self._condition = dict.fromkeys(self._specs, HostCondition.HEALTHY)
+        self._taken: Counter[str] = Counter()
         self.past = past
         self.largest_milli = max((spec.gpus_milli for spec in self._specs.values()), default=None)
         self.healthy_milli = sum(spec.gpus_milli for spec in self._specs.values())
@@ -317,6 +333,16 @@ class _Hosts:
         self.healthy_milli += change
         self.past.change(at_s, change)
         self._look()
+
+    def take(self, placement: Placement) -> None:
+        """Count GPUs as occupied."""
+        self._taken.update(placement)
+        self.room.take(placement)
+
+    def give(self, placement: Placement) -> None:
+        """Count GPUs as free again, on the hosts that are there."""
+        self._taken.subtract(placement)
+        self.room.give(placement)
 
     def could_hold(self, gpus_milli: int, gpu_model: str | None) -> bool:
         """Say whether a gang fits when nothing runs."""
@@ -338,6 +364,7 @@ class _Hosts:
         )
         self.spelt = model_of(host.gpu_model for host in self.states)
         self._empty = Room(self.states)
+        self.room = Room(self.states, [self._taken])
         self._fits: dict[tuple[int, str | None], bool] = {}
 
 

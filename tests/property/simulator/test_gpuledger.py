@@ -2,8 +2,9 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from gpuledger.simulator.facts import Fact, Left, Started, Submitted
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import AccountSpec, FaultModel, Scenario
 from gpuledger.simulator.worlds.gpuledger import Gpuledger
-from gpuledger.simulator.worlds.protocol import Cluster
+from gpuledger.simulator.worlds.protocol import Cluster, Start
 
 SEEDS = {"short": 4, "full": 60}[FORM]
 HOUR_S = 3_600
@@ -38,17 +39,34 @@ class InFull(Gpuledger):
 
     def __init__(self, world: Scenario) -> None:
         super().__init__(world)
-        self._run = run_cycle
+        self._run = partial(run_cycle, config=world.policy)
 
     def _is_idle(self, cluster: Cluster) -> bool:
         return False
 
+    def _alone(self, cluster: Cluster) -> None:
+        return None
 
-def drawn(rng: random.Random, number: int, **more: Any) -> Iterator[Job]:  # noqa: ANN401 - what a job takes
+
+class Seldom(Gpuledger):
+    """It counts how often it starts who waits alone without a cycle."""
+
+    lone = 0
+
+    def _alone(self, cluster: Cluster) -> Start | None:
+        found = super()._alone(cluster)
+        self.lone += found is not None
+        return found
+
+
+BURSTS_S = (0, 0, 1, 5, 40, 300, 300, 2_000, 9_000)
+
+
+def drawn(rng: random.Random, number: int, pauses_s: Sequence[int] = BURSTS_S) -> Iterator[Job]:
     """Jobs in bursts, with quiet times between."""
     at_s = 0
     for name in range(number):
-        at_s += rng.choice([0, 0, 1, 5, 40, 300, 300, 2_000, 9_000])
+        at_s += rng.choice(pauses_s)
         yield job(
             f"j{name:03}",
             rng.choice([1, 1, 2, 4, 8, 8, 12, 16]),
@@ -61,7 +79,6 @@ def drawn(rng: random.Random, number: int, **more: Any) -> Iterator[Job]:  # noq
             checkpoint_s=rng.choice([None, 600]),
             patience_s=rng.choice([None, None, 50, HOUR_S]),
             resumable=rng.random() < 0.9,
-            **more,
         )
 
 
@@ -86,6 +103,18 @@ def test_cycles_that_are_left_out_or_cut_short_change_nothing(seed: int, gap_s: 
     assert facts == [repr(fact) for fact in simulate(given, Restless(given))]
     assert facts == [repr(fact) for fact in simulate(given, InFull(given))]
     assert len(facts) > 120
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_who_waits_alone_starts_without_a_cycle_as_with_one(seed: int) -> None:
+    rng = random.Random(f"calm {seed}")
+    jobs = list(drawn(rng, 60, pauses_s=(0, 20, 2_000, 2_000, 9_000)))
+    faults = FaultModel(mtbf_s=60_000, repair_s=2_000, drain_mtbf_s=80_000, drain_repair_s=900)
+    given = scenario(jobs, hosts=(8, 8, 8, 4), faults=faults, accounts=ACCOUNTS, seed=seed, days=4)
+    seldom = Seldom(given)
+    facts = [repr(fact) for fact in simulate(given, seldom)]
+    assert seldom.lone > 10
+    assert facts == [repr(fact) for fact in simulate(given, InFull(given))]
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -1,11 +1,14 @@
 """What books keep, in cases that can be worked out by hand."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.simulating import T0, job
 
-from gpuledger.policy.state import AccountState, ClusterState, PolicyConfig
+from gpuledger.policy.cycle import tree_of
+from gpuledger.policy.placement import Room
+from gpuledger.policy.state import AccountState, ClusterState, PendingWorkload, PolicyConfig
 from gpuledger.simulator.books import Books
 from gpuledger.simulator.facts import (
     Cancelled,
@@ -163,3 +166,54 @@ def test_what_is_saved_is_told_of_runs() -> None:
     assert [run.checkpointed_at_s for run in state(found, 10).running] == [None]
     assert [run.checkpointed_at_s for run in state(found, 50, {"j": T0 + 40}).running] == [T0 + 40]
     assert [run.checkpointed_at_s for run in state(found, 60, {"j": T0 + 40}).running] == [T0 + 40]
+
+
+def test_the_room_is_what_a_state_leaves_free_whatever_became_of_hosts() -> None:
+    facts = [
+        submitted("j", 4),
+        submitted("k", 8),
+        started("j", 100, 600, h0=1, h1=3),
+        HostChanged(at_s=T0 + 150, host="h0", condition=HostCondition.DRAINING),
+        started("k", 200, 0, h1=5),
+        HostChanged(at_s=T0 + 300, host="h0", condition=HostCondition.DOWN),
+        left("j", 300, Departure.HOST_FAILED, requeued=True),
+        HostChanged(at_s=T0 + 400, host="h0", condition=HostCondition.HEALTHY),
+        started("j", 500, 600, h0=2, h1=2),
+        left("k", 600, Departure.DONE),
+    ]
+    found = books()
+    for after, fact in enumerate(facts, start=1):
+        found.told(fact)
+        told = state(found, 1_000 + after)
+        fresh = Room(told.hosts, [run.placement for run in told.running])
+        for milli in range(1_000, 17_000, 1_000):
+            assert found.room.fit(milli) == fresh.fit(milli)
+    assert found.room.fit(6_000) == {"h0": 6_000}
+
+
+def test_who_waits_alone_is_the_only_one_that_waits() -> None:
+    found = books()
+    assert found.only_waiting() is None
+    found.told(submitted("j", 4))
+    waits = found.only_waiting()
+    assert waits is not None
+    assert waits.workload == "j"
+    found.told(submitted("k", 4))
+    assert found.only_waiting() is None
+
+
+def test_work_is_funded_while_no_share_above_it_is_0() -> None:
+    shares = {"org/a": 1, "org/b": 0, "org/b/x": 1, "org/c/x": 1, "org/c/y": 0}
+    accounts = [AccountSpec(account=path, share=share) for path, share in shares.items()]
+    found = Books("c", HOSTS, accounts, PolicyConfig(), T0)
+    asked = ("org/a", "org/b", "org/b/x", "org/c", "org/c/x", "org/c/y", "org/new")
+    found.told(submitted("j", 1, account="org/new"))
+    asking = PendingWorkload(
+        workload="w", account="org", gpus_milli=1, submitted_at_s=T0, eligible_at_s=T0, minimum_runtime_s=1
+    )
+    for path in asked:
+        waits = replace(asking, account=path)
+        told = replace(state(found, 1), pending=(waits,))
+        tree = tree_of(told, told.pending, PolicyConfig())
+        assert found.is_funded(path) == tree.is_funded(path, 1), path
+    assert [path for path in asked if not found.is_funded(path)] == ["org/b", "org/b/x", "org/c", "org/c/y"]

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from gpuledger.policy.cycle import Action, Cycle, Decision, Shared, run_cycle
+from gpuledger.policy.alone import alone
+from gpuledger.policy.cycle import Action, Cycle, WorkClass, run_cycle
 from gpuledger.policy.ordering import Ordering
+from gpuledger.policy.placement import Placement
 from gpuledger.simulator.books import Books
 from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, HostCondition, Left, Submitted
 from gpuledger.simulator.scenario import Scenario
@@ -81,6 +83,9 @@ class Gpuledger:
         self._decided_s, self._due_s = at_s, (at_s // self._every_s + 1) * self._every_s
         if self._is_idle(cluster):
             return Orders(reserved={})
+        lone = self._alone(cluster)
+        if lone is not None:
+            return Orders(starts=[lone], reserved={}, wake_s=self._due_s)
         cycle = self._cycle(cluster)
         if cycle is None:
             return Orders(reserved=self._reserved(cluster), wake_s=self._due_s)
@@ -89,11 +94,25 @@ class Gpuledger:
     def _is_idle(self, cluster: Cluster) -> bool:
         """Say whether a cycle has nothing to order, nor the next ones until something happens.
 
-        Nobody waits, no host is to be emptied, and nobody was told to leave who could stay now. Where GPUs are divided
-        by credits these move on with each cycle, whoever waits.
+        Nobody waits, and nothing else is under way.
         """
-        nobody = not (cluster.waiting or self._draining or self._has_told or self._books.reservations)
-        return nobody and self._config.division == "deficit"
+        return not cluster.waiting and self._is_quiet()
+
+    def _is_quiet(self) -> bool:
+        """Say whether no host is to be emptied, nothing is reserved, and nobody was told to leave who could stay now.
+
+        Where GPUs are divided by credits these move on with each cycle, whoever waits.
+        """
+        busy = self._draining or self._has_told or self._books.reservations
+        return not busy and self._config.division == "deficit"
+
+    def _alone(self, cluster: Cluster) -> Start | None:
+        """Return the start of the only one who waits, where that is all that a cycle orders (``policy.alone``)."""
+        waits = self._books.only_waiting()
+        if waits is None or not self._is_quiet():
+            return None
+        lone = alone(waits, self._books.room, cluster.at_s, is_funded=self._books.is_funded(waits.account))
+        return None if lone is None else self._started(waits.workload, lone.placement, lone.klass, cluster)
 
     def _catch_up(self, at_s: int) -> None:
         """Count the cycles at full intervals that had nothing to order and did not come."""
@@ -122,7 +141,8 @@ class Gpuledger:
         told: dict[str, None] = {}
         for decision in cycle.decisions:
             if decision.action is Action.START:
-                starts.append(self._start(decision, cluster))
+                klass = decision.klass or "unallocated"
+                starts.append(self._started(decision.workload, decision.placement or {}, klass, cluster))
             elif decision.action is Action.PREEMPT:
                 told[decision.workload] = None
         running, self._has_told = cluster.running, bool(told)
@@ -134,16 +154,10 @@ class Gpuledger:
             wake_s=self._due_s,
         )
 
-    def _start(self, decision: Decision | Shared, cluster: Cluster) -> Start:
-        job = cluster.waiting[decision.workload].job
-        klass = decision.klass or "unallocated"
-        protected_s = self._config.protected_s(job.minimum_runtime_s)
-        return Start(
-            job=decision.workload,
-            placement=decision.placement or {},
-            klass=klass,
-            protected_s=protected_s if klass == "allocated" else 0,
-        )
+    def _started(self, name: str, placement: Placement, klass: WorkClass, cluster: Cluster) -> Start:
+        job = cluster.waiting[name].job
+        protected_s = self._config.protected_s(job.minimum_runtime_s) if klass == "allocated" else 0
+        return Start(job=name, placement=placement, klass=klass, protected_s=protected_s)
 
     def _reserved(self, cluster: Cluster, starts: Sequence[Start] = ()) -> dict[str, int]:
         """Return what is kept free: what is reserved on each host, as far as nobody occupies it."""
