@@ -45,7 +45,11 @@ COMMANDS = {
     ),
     "admit": Entry("admission:admit", "Decide in which class an attempt may run."),
     "period": Entry("periods:app", "Budget periods."),
-    "close": Entry("closes:app", "Closing budget periods."),
+    "close": Entry(
+        "closes:app",
+        "Closing budget periods.",
+        (("verify", "closes_checking:verify"), ("diff", "closes_checking:diff")),
+    ),
     "inventory": Entry("inventory:app", "Installed hosts and GPUs."),
     "policy-data": Entry("policy_data:app", "The rate card, the XID table and the policy's settings."),
     "mapping": Entry("mapping:app", "Rules from foreign names to accounts and terms."),

@@ -1,5 +1,6 @@
 """Movements that were booked into a period, added up. Pure."""
 
+import datetime as dt
 from typing import NamedTuple
 
 
@@ -33,3 +34,21 @@ class Crossing(NamedTuple):
 
     code: str
     amount: int
+
+
+class Moved(NamedTuple):
+    """A journal row, and what it moved in a period.
+
+    Args:
+        event_id: The event's id, as its source gave it.
+        sums: What it moved.
+    """
+
+    seq: int
+    recorded_at: dt.datetime
+    effective_at: dt.datetime
+    type: str
+    source: str
+    event_id: str
+    workload: str | None
+    sums: tuple[Sum, ...]
