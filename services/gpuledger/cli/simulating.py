@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from gpuledger.cli.options import Json
 from gpuledger.cli.output import Advance, counted, note, print_json, print_table, progress
+from gpuledger.cli.simulating_processes import Jobs, cores, run_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,6 +84,7 @@ def run(
             help="Write what a ledger would have been told, for `gpuledger import events`; of one world.",
         ),
     ] = None,
+    jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario under one or more worlds, side by side on the same workload.
@@ -100,14 +102,19 @@ def run(
         if path is not None:
             see_to_place(option, path)
     write_parquet = parquet_writer(parquet) if parquet is not None else None
-    told = prepare(Play(scenario=scenario, world=names[0], seed=seed, days=days))
+    plays = [Play(scenario=scenario, world=name, seed=seed, days=days) for name in names]
+    told = prepare(plays[0])
     for line in told.notes:
         note(line)
-    reports = []
-    for name in names:
-        with progress(f"simulate {told.name}, {name}", told.end_s - told.start_s) as advance:
-            watch = since(told.start_s, advance)
-            reports.append(run_prepared(told, name, watch=watch, events=events))
+    length_s = told.end_s - told.start_s
+    if len(names) > 1 and (jobs or cores()) > 1:
+        reports = run_all(f"simulate {told.name}, {counted(len(names), 'world')}", plays, length_s, jobs)
+    else:
+        reports = []
+        for name in names:
+            with progress(f"simulate {told.name}, {name}", length_s) as advance:
+                watch = since(told.start_s, advance)
+                reports.append(run_prepared(told, name, watch=watch, events=events))
     if report is not None:
         write_page(report, reports)
     if write_parquet is not None:

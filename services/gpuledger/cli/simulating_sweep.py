@@ -1,21 +1,19 @@
 """``gpuledger simulate sweep``: one scenario under many settings, in several processes."""
 
-import os
-import signal
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpuledger.cli.options import Json
-from gpuledger.cli.output import counted, note, print_json, print_table, progress
+from gpuledger.cli.output import counted, note, print_json, print_table
 from gpuledger.cli.simulating import Days, OneWorld, ScenarioName, Seed, one_world
+from gpuledger.cli.simulating_processes import Done, Jobs, run_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpuledger.simulator.document import Simulation
-    from gpuledger.simulator.playing import Play
-    from gpuledger.simulator.sweep import Outcome
+    from gpuledger.simulator.sweep import Outcome, Settings
 
 
 def sweep(
@@ -41,12 +39,7 @@ def sweep(
         int, typer.Option("--seeds", min=1, max=1000, help="Run so many seeds of each, and judge medians.")
     ] = 1,
     days: Days = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            "--processes", min=1, max=256, help="Run so many at once; one for each core unless given."
-        ),
-    ] = None,
+    jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
     """Run a scenario under every combination of some settings, and say which of them no other beats."""
@@ -64,78 +57,29 @@ def sweep(
         for point in points
         for n in range(seeds)
     ]
-    reports = _run_all(plays, processes or os.cpu_count() or 1)
-    outcomes = judge([(point, reports[n * seeds : (n + 1) * seeds]) for n, point in enumerate(points)], goals)
+
+    def done_so_far(done: Done) -> None:
+        whole = _whole(points, seeds, done)
+        if whole and not as_json:
+            _print(whole[0][1][0], seeds, judge(whole, goals))
+
+    length_s = (told.warm_up_days + (days or told.days)) * 86_400
+    reports = run_all("sweep", plays, length_s, jobs, interrupted=done_so_far)
+    outcomes = judge(_whole(points, seeds, dict(enumerate(reports))), goals)
     if as_json:
         print_json(_document(reports[0], [first + n for n in range(seeds)], outcomes))
     else:
         _print(reports[0], seeds, outcomes)
 
 
-class Failed(NamedTuple):
-    """An error of a simulation, as it comes from another process.
-
-    Args:
-        message: What was wrong.
-        hint: What a person can do about it.
-        refused: Whether it was the caller's fault.
-    """
-
-    message: str
-    hint: str
-    refused: bool
-
-
-def run_here(play: "Play") -> "Simulation | Failed":
-    """Run a simulation in this process, which the command started for it."""
-    from gpuledger.kernel.errors import GpuledgerError, Refused
-    from gpuledger.simulator import playing
-
-    try:
-        return playing.run(play)
-    except GpuledgerError as error:  # as a value: an error with arguments of its own does not travel
-        return Failed(error.message, error.hint, isinstance(error, Refused))
-
-
-def _run_all(plays: "Sequence[Play]", processes: int) -> "list[Simulation]":
-    """Run simulations in processes of their own; the order of the reports is that of the plays."""
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import active_children, get_context
-
-    from gpuledger.kernel.errors import GpuledgerError, Refused
-
-    found: dict[int, Simulation] = {}
-    # Spawned, not forked: a fork would take over whatever threads and locks the command has.
-    pool = ProcessPoolExecutor(
-        min(processes, len(plays)), mp_context=get_context("spawn"), initializer=end_with_the_command
-    )
-    try:
-        with progress("sweep", len(plays)) as advance:
-            advance(0)
-            waiting = {pool.submit(run_here, play): number for number, play in enumerate(plays)}
-            for done in as_completed(waiting):
-                outcome = done.result()
-                if isinstance(outcome, Failed):
-                    raise (Refused if outcome.refused else GpuledgerError)(outcome.message, hint=outcome.hint)
-                found[waiting[done]] = outcome
-                advance(len(found))
-    except BrokenProcessPool as error:
-        raise GpuledgerError(
-            "a process of the sweep was killed",
-            hint="run fewer at once, with --processes: each needs memory of its own",
-        ) from error
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        if len(found) < len(plays):
-            for child in active_children():
-                child.terminate()
-    return [found[number] for number in range(len(plays))]
-
-
-def end_with_the_command() -> None:
-    """Leave it to the command to say that it was interrupted: this process just ends."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _whole(points: "Sequence[Settings]", seeds: int, done: Done) -> "list[tuple[Settings, list[Simulation]]]":
+    """Return the combinations of which all seeds are done, with their reports."""
+    places = [range(n * seeds, (n + 1) * seeds) for n in range(len(points))]
+    return [
+        (point, [done[place] for place in of])
+        for point, of in zip(points, places, strict=True)
+        if all(place in done for place in of)
+    ]
 
 
 def _document(report: "Simulation", seeds: list[int], outcomes: "Sequence[Outcome]") -> dict[str, Any]:
