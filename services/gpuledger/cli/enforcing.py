@@ -140,6 +140,7 @@ def _run(
     from gpuledger.enforce.applying import enforce, look
     from gpuledger.enforce.config import read_config
     from gpuledger.enforce.memory import Memory
+    from gpuledger.enforce.reading import NoCycle
     from gpuledger.kernel.clock import SystemClock, seconds
     from gpuledger.kernel.errors import Refused, Unavailable
 
@@ -156,7 +157,7 @@ def _run(
             began = time.monotonic()
             try:
                 status = _shown(enforce(target, memory, seconds(SystemClock().now())), as_json=as_json)
-            except Unavailable as error:
+            except (Unavailable, NoCycle) as error:
                 if every_s is None:
                     raise
                 note(f"enforce {name}: {error.message}; the next run is in {every_s} s")

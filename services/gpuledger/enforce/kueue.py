@@ -25,13 +25,15 @@ from gpuledger.enforce.objects import (
     setting,
 )
 from gpuledger.enforce.plan import Draft, Target, drafted
-from gpuledger.enforce.quotas import divide
+from gpuledger.enforce.quotas import divide, unserved
 from gpuledger.kernel.accounts import parent
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.policy.published import milli_of
+from gpuledger.policy.words import gpus
 
 QUEUE, COHORT, WORKLOAD = "ClusterQueue", "Cohort", "Workload"
 NONE = ""
+_NAMED = 5
 
 
 class Seen(NamedTuple):
@@ -58,11 +60,12 @@ def draft(facts: Facts, seen: Seen, config: Kueue) -> Draft:
     of_cohorts = accounts(cohorts, issued, config.names, None)
     parts = [Draft(notes=tuple(f"ClusterQueue {note}" for note in of_queues.notes))]
     parts.append(Draft(notes=tuple(f"Cohort {note}" for note in of_cohorts.notes)))
+    queued = set(of_queues.paths.values())
     roots = [path for path in of_cohorts.paths.values() if parent(path) is None]
     divided = divide(
         issued,
         milli_of(facts.record["supply_gpus"]),
-        queued=set(of_queues.paths.values()),
+        queued=queued,
         roots=roots,
         by_hand_milli=_by_hand_milli(seen, of_queues, of_cohorts, config),
     )
@@ -76,10 +79,21 @@ def draft(facts: Facts, seen: Seen, config: Kueue) -> Draft:
         for cohort in cohorts
         if (path := of_cohorts.paths.get(name(cohort))) is not None
     ]
+    if config.quotas and queued:
+        parts.append(Draft(notes=tuple(_idle(unserved(issued, queued)))))
     if config.preempt:
         parts.append(_departures(facts, seen.workloads, of_queues))
         parts.append(Draft(tuple(_returns(seen.workloads))))
     return drafted(parts)
+
+
+def _idle(unserved: Sequence[Issued]) -> Iterator[str]:
+    """Say what is lent to nobody because no queue serves the accounts that it is issued to."""
+    if unserved:
+        named = ", ".join(one.account for one in unserved[:_NAMED])
+        more = f" and {len(unserved) - _NAMED} more" if len(unserved) > _NAMED else ""
+        size = gpus(sum(one.issued_milli for one in unserved))
+        yield f"{size} issued to accounts that no {QUEUE} serves are lent to nobody: {named}{more}"
 
 
 def _by_hand_milli(seen: Seen, of_queues: Named, of_cohorts: Named, config: Kueue) -> int:

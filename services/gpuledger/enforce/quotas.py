@@ -6,6 +6,7 @@ both. What is issued to an account that no queue serves stays with the account: 
 """
 
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from gpuledger.enforce.facts import Issued
@@ -24,6 +25,16 @@ class Quotas(NamedTuple):
 
     queues: Mapping[str, int]
     roots: Mapping[str, int]
+
+
+def unserved(issued: Mapping[str, Issued], queued: AbstractSet[str]) -> list[Issued]:
+    """Return what is issued to leaf accounts that no queue serves, by account: those that are issued anything."""
+    inner = {above for path in issued if (above := parent(path)) is not None}
+    return [
+        one
+        for path, one in sorted(issued.items())
+        if path not in inner and one.issued_milli and queued.isdisjoint(lineage(path))
+    ]
 
 
 def divide(

@@ -8,13 +8,17 @@ from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger import cycles, queries
+from gpuledger.ledger import cycles, queries, state
 from gpuledger.ledger.balances import BalanceQuery, balance
 from gpuledger.ledger.host_orders import host_orders
 from gpuledger.ledger.knobs import read_config
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.policy import kept
-from gpuledger.policy.reading import read_state
+from gpuledger.policy.reading import read_running
+
+
+class NoCycle(NotFound):
+    """Nobody has run the policy for the cluster yet: whoever goes on asking is told once somebody has."""
 
 
 def read_facts(
@@ -31,23 +35,26 @@ def read_facts(
         stale_after_s: How old a cycle may be that stops and orders.
 
     Raises:
-        NotFound: When the cluster is not known, or had no cycle yet.
-        Refused: When it has no healthy GPUs.
+        NotFound: When the cluster is not known.
+        NoCycle: When it had no cycle yet.
     """
-    state = read_state(reader, cluster, now_s, read_config(reader, cluster, now_s))
+    queries.require_cluster(reader, cluster)
     word = cycles.newest_word(reader, cluster, at_s=now_s)
     if word is None:
-        raise NotFound(
+        raise NoCycle(
             f"cluster {cluster!r} had no cycle yet: there is nothing to enforce",
             hint=f"gpuledger cycle --cluster {cluster}",
         )
-    models = {host.gpu_model for host in state.hosts}
+    running = read_running(reader, cluster, now_s, read_config(reader, cluster, now_s))
+    models = state.installed_models(
+        reader, cluster, now_s
+    )  # those that are down come back: no budget moves for it
     decisions = kept.decisions_of(reader, cluster, word.issued)  # those to wait are kept for a while only
     return Facts(
         record=word.record if decisions is None else {**word.record, "decisions": word.in_force(decisions)},
         cycle_at_s=word.newest.at_s,
         now_s=now_s,
-        running={run.id: run for run in state.running},
+        running={run.id: run for run in running},
         draining=host_orders(reader, cluster, scheduler, now_s),
         left_gpu_ms=_left(reader, cluster, now_s, models, calendar),
         stale_after_s=stale_after_s,

@@ -183,6 +183,16 @@ def hosts(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) ->
     return [Host(*row) for row in rows]
 
 
+def installed_models(reader: Reader, cluster: str, at_s: int) -> list[str]:
+    """Return the GPU models of the hosts that are installed at the instant, well or not; sorted."""
+    rows = driver(reader).execute(
+        "SELECT DISTINCT gpu_model FROM ledger.hosts WHERE book = %(book)s AND until_seq IS NULL"
+        " AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s)) ORDER BY 1",
+        {"book": cluster, "at": at_s},
+    )
+    return [model for (model,) in rows]
+
+
 def largest_host_milli(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> int | None:
     """Return the milli-GPU of the largest host that is installed at the instant, well or not; None without any."""
     row = driver(reader).execute(

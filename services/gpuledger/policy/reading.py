@@ -117,20 +117,20 @@ def read_running(
     at_s: int,
     config: PolicyConfig,
     *,
-    only: Sequence[str],
+    only: Sequence[str] | None = None,
     seq: int | None = None,
 ) -> tuple[RunningRun, ...]:
-    """Return the runs of some workloads that occupy GPUs at an instant.
+    """Return the runs that occupy GPUs at an instant, of some workloads or all.
 
     Args:
         reader: A snapshot.
         cluster: The cluster.
         at_s: The instant.
         config: The protection cap of runs that nobody admitted.
-        only: The workloads.
+        only: The workloads; all of them unless given.
         seq: The row of the book up to which it is read; now unless given.
     """
-    if not only:
+    if only is not None and not only:
         return ()
     sizes = {host.host: host.gpus * GPU_MILLI for host in state.hosts(reader, cluster, at_s, seq=seq)}
     found = state.running(reader, cluster, at_s, only=only, seq=seq)

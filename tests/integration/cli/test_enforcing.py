@@ -110,6 +110,26 @@ def test_it_goes_on_until_it_is_interrupted(ledger: Ledger, slurm: SlurmBin, tmp
     assert out.count("2 of 2 changes made") >= 2
 
 
+def test_who_goes_on_waits_for_the_first_cycle(ledger: Ledger, tmp_path: Path, slurm: SlurmBin) -> None:
+    hosts = tmp_path / "hosts.yaml"
+    hosts.write_text("clusters: {fresh: {hosts: [{name: h1, gpus: 8, model: h100}]}}\n")
+    ledger.done("inventory", "apply", hosts, "--from", "2026-01-01")
+    file = tmp_path / "fresh.yaml"
+    file.write_text("slurm: {cluster: fresh}\n")
+    assert ledger("enforce", "slurm", "--config", file).status == 4
+    process = start("enforce", "slurm", "--config", file, "--every", 5, settings=ledger.settings)
+    try:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert "cluster 'fresh' had no cycle yet: there is nothing to enforce; the next run is in 5 s" in said
+    assert slurm.commands() == []
+
+
 def test_kueue_and_kai_are_set_through_the_api(ledger: Ledger, slurm: SlurmBin, tmp_path: Path) -> None:
     kubernetes = Kubernetes(cluster_queue("a", "kubernetes/a", quota("1")), queue("a", None))
     file = tmp_path / "enforce.yaml"

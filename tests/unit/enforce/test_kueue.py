@@ -11,6 +11,7 @@ from gpuledger.enforce.plan import Draft, Patch
 
 A = cluster_queue("a", "org/a", quota("4"), fairSharing={"weight": "1"})
 B = cluster_queue("b", "org/b", quota("10"))
+B_IS_IDLE = "10.500 GPUs issued to accounts that no ClusterQueue serves are lent to nobody: org/b"
 
 
 def wants(told: Draft) -> dict[str, tuple[str | None, str]]:
@@ -45,6 +46,19 @@ def test_weights_and_quotas_of_queues_are_what_is_issued_in_whole_gpus() -> None
     assert done["spec"]["fairSharing"] == {"weight": "6"}
     assert done["spec"]["resourceGroups"] == [quota("6")]
     assert wants(kueue([done, after(B, told)])) == {}
+
+
+def test_what_no_queue_serves_is_told_as_it_lies_idle() -> None:
+    assert kueue([A, B]).notes == ()
+    assert kueue([A]).notes == (B_IS_IDLE,)
+    assert kueue([]).notes == ()
+    assert kueue([A], config=Kueue(quotas=False)).notes == ()
+    assert kueue([cluster_queue("all", "org", quota("4"))]).notes == ()
+    many = (allocation("org", 1_000_000, 7, 7), *(allocation(f"org/t{n}", 1, 1, 1) for n in range(7)))
+    told = draft(
+        facts(record(allocations=many)), Seen([cluster_queue("t", "org/t0", quota("1"))], []), Kueue()
+    )
+    assert told.notes[0].endswith("nobody: org/t1, org/t2, org/t3, org/t4, org/t5 and 1 more")
 
 
 def test_the_root_cohort_holds_what_is_issued_to_nobody_so_that_quotas_sum_to_the_supply() -> None:
@@ -134,7 +148,7 @@ def test_a_queue_in_no_cohort_neither_borrows_nor_lends() -> None:
     del alone["spec"]["cohortName"]
     told = kueue([alone], config=Kueue(borrow=False))
     assert wants(told) == {}
-    assert told.notes == ("ClusterQueue a: it is in no cohort, and can neither borrow nor lend",)
+    assert told.notes == ("ClusterQueue a: it is in no cohort, and can neither borrow nor lend", B_IS_IDLE)
 
 
 def test_of_several_flavours_the_one_of_the_cluster_must_be_named() -> None:

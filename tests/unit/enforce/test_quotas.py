@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuledger.enforce.facts import Issued
-from gpuledger.enforce.quotas import divide
+from gpuledger.enforce.quotas import divide, unserved
 
 LEAVES = ("a/b/c", "a/b/d", "a/e", "f/g", "f/h/i", "k")
 NODES = ("a", "a/b", "a/b/c", "a/b/d", "a/e", "f", "f/g", "f/h", "f/h/i", "k")
@@ -55,3 +55,12 @@ def test_without_cohorts_nothing_is_lent_and_what_is_kept_by_hand_may_exceed_the
     assert divide(issued, 8000, queued={"a"}, roots=()) == ({"a": 3}, {})
     assert divide(issued, 8000, queued={"a"}, roots={"a"}).roots == {"a": 5}
     assert divide(issued, 8000, queued={"a"}, roots={"a"}, by_hand_milli=90_000).roots == {"a": 0}
+
+
+def test_what_is_issued_to_leaves_that_no_queue_serves_is_named() -> None:
+    amounts = {"a": 9, "a/b": 5, "a/b/c": 5, "a/e": 4, "f": 3, "f/g": 0, "f/h": 3, "k": 2}
+    issued = {path: Issued(path, 1, milli, 0, 0) for path, milli in amounts.items()}
+    for queued, expected in (
+        (set(), ["a/b/c", "a/e", "f/h", "k"]), ({"a/b"}, ["a/e", "f/h", "k"]), ({"a", "k", "f/g"}, ["f/h"]),
+    ):  # fmt: skip
+        assert [one.account for one in unserved(issued, queued)] == expected
