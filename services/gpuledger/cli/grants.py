@@ -219,7 +219,7 @@ def _execute(
                 open_periods(writer, command.cluster, clock=clock, calendar=calendar)
                 return done
 
-            done = booked(engine, command.cluster, carry_out, people=[command.by or who()])
+            done = booked(engine, command.cluster, carry_out, people=[command.by])
             document |= {"applied": True, "repeated": done.repeated, "seq": done.seq}
     if as_json:
         print_json(document)

@@ -126,5 +126,5 @@ def _given(context: Context, command: Granted | Transferred, key: str, *, dry_ru
         open_periods(writer, command.cluster, clock=context.clock, calendar=calendar)
         return done
 
-    done = booked(context.engine, command.cluster, carry_out)
+    done = booked(context.engine, command.cluster, carry_out, clock=context.clock, people=[command.by])
     return {"applied": True, "repeated": done.repeated, "seq": done.seq, "key": key}
