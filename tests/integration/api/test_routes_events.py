@@ -106,6 +106,19 @@ def test_a_scheduler_speaks_for_its_clusters_and_orders_nothing(
     assert post(host("h2", "beta"), role=Role.ADMIN).status_code == 200
 
 
+def test_an_order_that_the_organisations_book_cannot_take_is_refused_with_its_reason(
+    own_ledger: Ledger, post: Callable[..., Response]
+) -> None:
+    before = own_ledger.rows("SELECT count(*) FROM ledger.journal WHERE book = '~org'")
+    zone = PolicyChanged(policy="organisation", timezone="Asia/Tokyo", period="month", by="x")
+    cap = PolicyChanged(policy="settings", settings={"protection_cap_s": 5}, by="x")
+    for order, told in ((zone, "Asia/Tokyo differs from UTC"), (cap, "exceeds the protection cap of 5 s")):
+        answer = post(event(order, told), role=Role.ADMIN)
+        assert answer.status_code == 422, answer.text
+        assert told in answer.json()["detail"]
+    assert own_ledger.rows("SELECT count(*) FROM ledger.journal WHERE book = '~org'") == before
+
+
 def test_nobody_writes_what_only_the_ledger_writes(post: Callable[..., Response]) -> None:
     decision = DecisionMade(
         cluster="alpha", workload="w", attempt=1, account="org/speech", gpus_milli=1, klass="allocated",
