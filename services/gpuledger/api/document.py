@@ -5,9 +5,11 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from gpuledger.api.access import RIGHT
 from gpuledger.api.answers import Problem
 from gpuledger.api.examples import EXAMPLES
 from gpuledger.api.problems import (
+    CONFLICT,
     FORBIDDEN,
     INTERNAL,
     MEDIA_TYPE,
@@ -17,7 +19,15 @@ from gpuledger.api.problems import (
     UNIDENTIFIED,
 )
 
-_V1_PROBLEMS = (UNIDENTIFIED, FORBIDDEN, NOT_FOUND, REFUSED, INTERNAL, UNAVAILABLE)
+_V1_PROBLEMS = (NOT_FOUND, REFUSED, INTERNAL, UNAVAILABLE)
+
+_OF_BODIES = {
+    400: "The body is no JSON",
+    408: "The body stood still",
+    CONFLICT.status: "The key stands for another order, or somebody else was faster",
+    413: "The body is too large",
+    415: "A body of this form is not read here",
+}
 
 
 def of(app: FastAPI) -> dict[str, Any]:
@@ -45,8 +55,13 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     # FastAPI would announce its own shape of a validation error; ours is a problem document.
     answers.pop("422", None)
     kinds = _V1_PROBLEMS if path.startswith("/v1/") else (UNAVAILABLE,) if path == "/readyz" else ()
-    for kind in kinds:
-        answers[str(kind.status)] = {
-            "description": kind.title,
+    problems = {kind.status: kind.title for kind in kinds}
+    if RIGHT in operation:
+        problems |= {kind.status: kind.title for kind in (UNIDENTIFIED, FORBIDDEN, INTERNAL, UNAVAILABLE)}
+    if "requestBody" in operation:
+        problems |= _OF_BODIES
+    for status, title in sorted(problems.items()):
+        answers[str(status)] = {
+            "description": title,
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }

@@ -232,6 +232,10 @@ async def _http(request: Request, error: HTTPException) -> Response:
             return problem(
                 request, NOT_FOUND, f"no page at {request.url.path}", hint="see /docs for the paths there are"
             )
+        case 400:  # FastAPI found the body to be no JSON
+            return problem(
+                request, OTHER, f"the body is no JSON: {error.detail}", status=400, hint="send JSON in UTF-8"
+            )
         case 405:
             return problem(
                 request, METHOD, f"{request.method} is not taken at {request.url.path}", headers=headers
