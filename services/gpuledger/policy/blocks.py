@@ -7,6 +7,7 @@ its leaf up to its block, and nothing else.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from gpuledger.kernel.accounts import lineage
@@ -60,6 +61,18 @@ class Blocks:
         """Note the first of every kind, which a sparse walk asks for first."""
         for line in self.lines.values():
             assert line.firsts  # noqa: S101 - a line of a block has work
+
+    @cached_property
+    def leaves(self) -> dict[str, Line]:
+        """The lines of the leaves that have work."""
+        found, lines = dict[str, Line](), list(self.lines.values())
+        while lines:
+            line = lines.pop()
+            if line.below:
+                lines += line.below.values()
+            else:
+                found[line.contender.path] = line
+        return found
 
     def entry(self, spot: Spot) -> Entry:
         """Return the work of a spot."""

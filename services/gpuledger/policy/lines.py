@@ -176,13 +176,13 @@ class Line:
         mine, count = self.contender, len(self.entries)
         if len(among.children) == 1:
             return list(zip(*(repeat(0, count) for _ in range(4)), repeat(place), range(count), strict=False))
-        used = self.used[:count]
-        lifted = self.lifted
-        tiers = [int(self.tier(0))] * count
-        tiers[lifted:] = [int(Tier.BY_RATIO) if lifted else tiers[0]] * (count - lifted)
+        used, lifted = self.used, self.lifted
         bits, entitled, scale, base = among.rank_bits, mine.entitled, mine.scale, mine.base
+        tiers: Iterable[int] = repeat(int(mine.tier(mine.running_milli, 0, waits=False)))
         ratios: Iterable[int] = repeat(0)
-        if tiers[0] <= Tier.BY_RATIO:
+        if lifted:
+            tiers = chain(repeat(int(Tier.BELOW_FLOOR), lifted), repeat(int(Tier.BY_RATIO)))
+        if mine.share and entitled:
             ratios = [(amount << bits) // entitled for amount in used]
         ages = oldest(self.entries) if self._sums is None else self._sums.oldest_s
         surplus = [amount * scale - base for amount in used]
@@ -197,6 +197,8 @@ class Line:
     def lifted(self) -> int:
         """For how many of the first the floor counts."""
         mine = self.contender
+        if mine.running_milli >= mine.floor_milli:
+            return 0
         below = bisect_left(self.running, mine.floor_milli, 0, len(self.entries))
         return min(below, bisect_right(self.running, mine.present_milli, 1) - 1)
 

@@ -107,7 +107,7 @@ class Occupancy:
             return False
         for run in gone:
             self._give_back(run)
-        self._runs, self._at_s = state.running, state.at_s
+        self._told, self._runs, self._at_s = state.hosts, state.running, state.at_s
         while self._ends and self._ends[0][0] <= self._at_s:
             _, _, run = heappop(self._ends)
             if self._protected.get(run.id) is run:

@@ -45,7 +45,7 @@ class Reservations:
         self._yard = yard
         self._preemption = preemption
         self._turns = dict(turns)
-        self._runs = {run.id: run for run in state.running}
+        self._state = state
         self.kept: dict[str, Reservation] = {}
         self.victims: dict[RunId, Victim] = {}
         self._drain(state)
@@ -56,6 +56,11 @@ class Reservations:
         for reservation in [kept for kept in self.kept.values() if kept.kind is ReservationKind.BOUND]:
             if reservation.at_s <= self._at_s:
                 self._call_in(reservation, turns[reservation.workload])
+
+    @cached_property
+    def _runs(self) -> dict[RunId, RunningRun]:
+        """The runs as the cycle begins."""
+        return {run.id: run for run in self._state.running}
 
     def bound_of(self, size_class: SizeClass) -> Reservation | None:
         """Return the bound reservation of a class, if there is one."""

@@ -57,7 +57,7 @@ class SparseWalk:
         self._blocks = blocks
         self._before = before
         self._named = {(spot.block, spot.place) for spot in named}
-        self._own = own
+        self._own = {leaf: least for leaf, least in own.items() if self._asks_for_more(leaf, least)}
         self._failed: set[Ask] = set()
         """Who finds nothing, until room is given back."""
         self._roomless: set[Ask] = set()
@@ -98,9 +98,13 @@ class SparseWalk:
             self._roomless.clear()
             self._look_from(spot.rank)
         elif isinstance(decision, Decision):
-            self._look_in(spot.block, spot.place + 1)
             self._look_further(spot, entry)
         return decision
+
+    def _asks_for_more(self, leaf: str, priority: int) -> bool:
+        """Say whether work of a higher priority waits in an account."""
+        line = self._blocks.leaves.get(leaf)
+        return line is not None and line.entries[0][0] < -priority
 
     def _may_take_own(self, spot: Spot, entry: Entry) -> bool:
         if not self._own:
@@ -115,7 +119,15 @@ class SparseWalk:
             heapq.heappush(self._ahead, spot)
 
     def _look_further(self, spot: Spot, entry: Entry) -> None:
-        """Look at the next of its account who wants the same of its runs."""
+        """Look at the next that could find what it found: room, being a head, or the same runs of its account."""
+        ask = entry[ASK]
+        if self._walk.headless(ask) is not None:
+            self._look_in(spot.block, spot.place + 1)
+        elif not self._has_no_room(ask):
+            asks = self._blocks.lines[spot.block].asks
+            following = next((at for at in range(spot.place + 1, len(asks)) if asks[at] == ask), None)
+            if following is not None:
+                self._look_at(self._blocks.spot(spot.block, following))
         if self._may_take_own(spot, entry):
             leaf, place = self._blocks.lines[spot.block].leaf(spot.place)
             for at in range(place + 1, len(leaf.entries)):
@@ -197,6 +209,8 @@ def walk_sparsely(
     walk = Walk(turns, state, yard, preemption, config)
     decided: list[Decision | Shared] = []
     for klass, blocks in queues.items():
+        if not blocks.lines:
+            continue
         own = preemption.least_of_own() if klass == "allocated" else {}
         decided += SparseWalk(walk, blocks, before[klass], named[klass], own).decide()
     decided += walk.leaving()

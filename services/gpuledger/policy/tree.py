@@ -4,6 +4,7 @@ An account's part of the cluster is the product over its path of share / sum of 
 an exact fraction; the roots are siblings of one another under one virtual root with the empty path.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,8 +23,7 @@ PPM = 1_000_000
 NOTHING = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(NamedTuple):
     """An account with the sums of everything below it.
 
     Args:
@@ -156,12 +156,12 @@ def build_tree(
     """
     running_milli = running_milli or {}
     oldest_s = oldest_s or {}
-    forest = _Forest(accounts, workers={*running_milli, *oldest_s})
+    states = _states(accounts, frozenset((*running_milli, *oldest_s)))
     built: dict[str, Node] = {}
-    shares = tuple([(path, state.share) for path, state in sorted(forest.states.items())])
+    shares = tuple([(path, state.share) for path, state in states.items()])
     for place in _places(shares, capacity.ahead_gpu_ms):
         path, portion, funded, ahead = place.path, place.portion, place.funded, place.ahead
-        state = forest.states.get(path, _VIRTUAL_ROOT)
+        state = states.get(path, _VIRTUAL_ROOT)
         if place.children or path == ROOT:
             built[path] = _inner(place, state, tuple([built[child] for child in place.children]))
             continue
@@ -187,8 +187,8 @@ def build_tree(
             entitled_with_ahead=entitled + ahead,
             demand_milli=state.demand_milli,
             issuable_milli=_within(state.limit_milli, state.demand_milli) if funded else 0,
-            running_milli=sum(running_milli.get(owner, 0) for owner in _owners(path)),
-            oldest_s=min((oldest_s[owner] for owner in _owners(path) if owner in oldest_s), default=None),
+            running_milli=sum([running_milli.get(owner, 0) for owner in place.owners]),
+            oldest_s=min([oldest_s[owner] for owner in place.owners if owner in oldest_s], default=None),
             limit_milli=state.limit_milli,
             created_s=state.created_s,
         )
@@ -234,6 +234,7 @@ class _Place(NamedTuple):
     Args:
         path: The account.
         children: Ordered by path.
+        owners: The accounts whose work counts at a leaf.
         share_ppm: The share as parts per million of the parent.
         portion: Its part of the cluster.
         live: The part that is its leaves' together; less than its own where siblings below have no share at all.
@@ -243,6 +244,7 @@ class _Place(NamedTuple):
 
     path: str
     children: tuple[str, ...]
+    owners: tuple[str, ...]
     share_ppm: int
     portion: Fraction
     live: Fraction
@@ -279,38 +281,61 @@ def _places(shares: tuple[tuple[str, int], ...], ahead_gpu_ms: int | Fraction) -
         is_leaf = not children[path] and path != ROOT
         live = portion if is_leaf else live
         ahead = live * ahead_gpu_ms
-        found[path] = _Place(path, tuple(children[path]), ppm, portion, live, ahead, funded)
+        found[path] = _Place(path, tuple(children[path]), _owners(path), ppm, portion, live, ahead, funded)
     return tuple(found.values())
 
 
-class _Forest:
-    """Paths and states, completed: every inner node present, ``~own`` children where they are needed."""
+def _states(accounts: Iterable[AccountState], workers: frozenset[str]) -> dict[str, AccountState]:
+    """Return paths and states, ordered by path: every inner node present, ``~own`` children where they are needed."""
+    listed = tuple(accounts)
+    states = {state.account: state for state in listed}
+    if len(states) != len(listed):
+        times = Counter(state.account for state in listed)
+        twice = next(account for account, count in times.items() if count > 1)
+        raise Refused(f"account {twice!r} is listed twice")
+    added, inner, order = _added(tuple(states), workers)
+    states |= added
+    owning = [path for path in inner if path in workers or _works(states[path])]
+    for path in owning:
+        _move_to_own(states, path)
+    return dict(sorted(states.items())) if owning else {path: states[path] for path in order}
 
-    def __init__(self, accounts: Iterable[AccountState], workers: set[str]) -> None:
-        self.states: dict[str, AccountState] = {}
-        for state in accounts:
-            if state.account in self.states:
-                raise Refused(f"account {state.account!r} is listed twice")
-            self.states[state.account] = state
-        for path in workers - self.states.keys():
-            self.states[path] = AccountState(account=path, share=0)
-        inner = {node for path in self.states for node in lineage(path) if node != path}
-        for path in sorted(inner & self.states.keys()):
-            if path in workers or _works(self.states[path]):
-                self._move_to_own(path)
-        for path in inner - self.states.keys():
-            self.states[path] = AccountState(account=path, share=1)
 
-    def _move_to_own(self, path: str) -> None:
-        state, own = self.states[path], own_path(path)
-        listed = self.states.get(own, AccountState(account=own, share=0))
-        self.states[own] = replace(
-            listed,
-            used_gpu_ms=listed.used_gpu_ms + state.used_gpu_ms,
-            held_gpu_ms=listed.held_gpu_ms + state.held_gpu_ms,
-            unallocated_gpu_ms=listed.unallocated_gpu_ms + state.unallocated_gpu_ms,
-            demand_milli=listed.demand_milli + state.demand_milli,
-        )
+class _Added(NamedTuple):
+    """What is known of a forest by its paths.
+
+    Args:
+        states: Those whom nobody listed: who works, and inner nodes.
+        inner: The inner nodes that are listed or work themselves, ordered by path.
+        order: All paths in their order.
+    """
+
+    states: Mapping[str, AccountState]
+    inner: tuple[str, ...]
+    order: tuple[str, ...]
+
+
+@lru_cache(maxsize=64)
+def _added(listed: tuple[str, ...], workers: frozenset[str]) -> _Added:
+    """Return who has to be added to the listed accounts; they seldom change from one cycle to the next."""
+    states = {path: AccountState(account=path, share=0) for path in sorted(workers - set(listed))}
+    known = {*listed, *states}
+    inner = {node for path in known for node in lineage(path) if node != path}
+    states |= {path: AccountState(account=path, share=1) for path in sorted(inner - known)}
+    return _Added(states, tuple(sorted(inner & known)), tuple(sorted(known | inner)))
+
+
+def _move_to_own(states: dict[str, AccountState], path: str) -> None:
+    """Let what an inner node did itself count in its virtual child."""
+    state, own = states[path], own_path(path)
+    listed = states.get(own, AccountState(account=own, share=0))
+    states[own] = replace(
+        listed,
+        used_gpu_ms=listed.used_gpu_ms + state.used_gpu_ms,
+        held_gpu_ms=listed.held_gpu_ms + state.held_gpu_ms,
+        unallocated_gpu_ms=listed.unallocated_gpu_ms + state.unallocated_gpu_ms,
+        demand_milli=listed.demand_milli + state.demand_milli,
+    )
 
 
 def _owners(leaf: str) -> tuple[str, ...]:
