@@ -12,6 +12,7 @@ from gpuledger.enforce.names import Reading, resolve
 from gpuledger.enforce.plan import Action, Applied, Command, Draft
 from gpuledger.enforce.reading import read_facts
 from gpuledger.enforce.slurm import draft
+from gpuledger.enforce.slurm_errors import may_pass
 from gpuledger.enforce.slurm_seen import Seen
 from gpuledger.kernel.accounts import escape_part
 from gpuledger.kernel.calendar import Calendar
@@ -19,13 +20,6 @@ from gpuledger.kernel.clock import Clock, seconds
 from gpuledger.kernel.errors import Refused
 from gpuledger.ledger import queries
 from gpuledger.sources.slurm.job import SCHEDULER
-
-PASSING = (
-    "connection", "connect failure", "contact", "communication", "timed out", "zero bytes", "standby", "try again",
-    "talking to", "already completing", "invalid job id",
-)  # fmt: skip
-"""What Slurm's commands say of what may be otherwise at the next look: nobody answers, or the job is over by now. All
-else that they say is their last word: no right, an unknown name, a job that cannot be requeued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +70,7 @@ class SlurmCommands:
         try:
             replace(self.programs, attempts=1).ask(*action.words)  # the next run tries again
         except CommandFailed as error:
-            said = error.said.casefold()
-            if not said or any(words in said for words in PASSING):
+            if may_pass(error.said):
                 raise
             raise Refused(error.message, hint=error.hint) from error
 

@@ -52,10 +52,7 @@ def read_state(
         )
     models = state.healthy_models(reader, cluster, at_s, seq=seq)
     healthy_milli = sum(models.values())
-    hosts = tuple(
-        HostState(host=h.host, gpus_milli=h.gpus * GPU_MILLI, gpu_model=h.gpu_model, draining=h.draining)
-        for h in state.hosts(reader, cluster, at_s, seq=seq)
-    )
+    hosts = _hosts(reader, cluster, at_s, seq)
     if healthy_milli == 0 and not hosts:  # while hosts drain, what runs there has to be told to leave
         raise Refused(
             f"cluster {cluster!r} has no healthy GPUs at {instant(at_s):%Y-%m-%dT%H:%M:%SZ}",
@@ -148,6 +145,13 @@ def _credits(before: cycles.Recorded, at_s: int, config: PolicyConfig) -> dict[s
     if config.division == "deficit":
         return {}
     return credits_of(before.issued.record, min(at_s - before.at_s, config.quantum_s))
+
+
+def _hosts(reader: Reader, cluster: str, at_s: int, seq: int | None) -> tuple[HostState, ...]:
+    return tuple(
+        HostState(host=h.host, gpus_milli=h.gpus * GPU_MILLI, gpu_model=h.gpu_model, draining=h.draining)
+        for h in state.hosts(reader, cluster, at_s, seq=seq)
+    )
 
 
 def _pending(
