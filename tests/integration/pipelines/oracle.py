@@ -6,7 +6,7 @@ from collections import defaultdict
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
-from tests.integration.pipelines.rows import Facts, Host, at
+from tests.integration.pipelines.rows import Facts, Host, Wait, at
 
 WORSE = ("healthy", "reserved", "maintenance", "draining", "unhealthy")
 
@@ -46,10 +46,9 @@ class Oracle:
         healthy = sum(self._count_host(h, part, second, seconds) for h, part in self._spread(held, second))
         for account, part in self._parts(second).items():
             self.entitled[hour, account] += part * healthy * seconds
-        biggest = self._biggest()
         for w in self.facts.waits:
             running = w.from_s <= second and (w.to_s is None or second < w.to_s)
-            if running and w.minimum_runtime_s > 0 and (biggest is None or w.gpus_milli <= biggest):
+            if running and w.minimum_runtime_s > 0 and self._could_fit(w):
                 self.waiting[hour, w.account] += w.gpus_milli * seconds
 
     def _spread(self, held: dict[str, int], second: int) -> list[tuple[Host, int]]:
@@ -80,13 +79,18 @@ class Oracle:
         capacity["maintenance"] += (milli - held) * seconds
         return held
 
-    def _biggest(self) -> int | None:
-        starts = [h.from_s for h in self.facts.hosts]
-        levels = [
-            sum(h.gpus * 1000 for h in self.facts.hosts if h.from_s <= s and (h.to_s is None or s < h.to_s))
-            for s in starts
+    def _could_fit(self, wait: Wait) -> bool:
+        """Say whether the cluster ever had so many GPUs of the model at once; where it had none, nobody knows."""
+        hosts = [
+            h
+            for h in self.facts.hosts
+            if wait.gpu_model is None or h.gpu_model.casefold() == wait.gpu_model.casefold()
         ]
-        return max(levels, default=None)
+        levels = [
+            sum(h.gpus * 1000 for h in hosts if h.from_s <= s and (h.to_s is None or s < h.to_s))
+            for s in (h.from_s for h in hosts)
+        ]
+        return not self.facts.hosts or wait.gpus_milli <= max(levels, default=0)
 
     def _share(self, node: str, second: int) -> int:
         set_before = [s for s in self.facts.shares if s.account == node and s.from_s <= second]

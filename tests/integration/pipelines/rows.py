@@ -38,6 +38,7 @@ class Wait:
     to_s: int | None
     minimum_runtime_s: int = 3_600
     workload: str | None = None
+    gpu_model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Host:
     state: str
     from_s: int
     to_s: int | None = None
+    gpu_model: str = "m"
 
 
 @dataclass(frozen=True)
@@ -130,19 +132,28 @@ class Database:
             ],
         )  # fmt: skip
         self.execute(
-            "INSERT INTO ledger.waits (book, workload, account, gpus_milli, minimum_runtime_s, priority,"
-            " submitted_at, from_at, to_at, since_seq) VALUES (:b, :w, :account, :milli, :minimum, 0, :f, :f, :t, 1)",
+            "INSERT INTO ledger.waits (book, workload, account, gpus_milli, gpu_model, minimum_runtime_s, priority,"
+            " submitted_at, from_at, to_at, since_seq)"
+            " VALUES (:b, :w, :account, :milli, :model, :minimum, 0, :f, :f, :t, 1)",
             [
                 {"b": book, "w": w.workload or f"q{n}", "account": w.account, "milli": w.gpus_milli,
-                 "minimum": w.minimum_runtime_s, "f": at(w.from_s), "t": at(w.to_s)}
+                 "model": w.gpu_model, "minimum": w.minimum_runtime_s, "f": at(w.from_s), "t": at(w.to_s)}
                 for n, w in enumerate(facts.waits)
             ],
         )  # fmt: skip
         self.execute(
             "INSERT INTO ledger.hosts (book, host, gpus, gpu_model, state, from_at, to_at, since_seq)"
-            " VALUES (:b, :h, :g, 'm', :s, :f, :t, 1)",
+            " VALUES (:b, :h, :g, :m, :s, :f, :t, 1)",
             [
-                {"b": book, "h": h.name, "g": h.gpus, "s": h.state, "f": at(h.from_s), "t": at(h.to_s)}
+                {
+                    "b": book,
+                    "h": h.name,
+                    "g": h.gpus,
+                    "m": h.gpu_model,
+                    "s": h.state,
+                    "f": at(h.from_s),
+                    "t": at(h.to_s),
+                }
                 for h in facts.hosts
             ],
         )

@@ -33,6 +33,32 @@ def test_a_request_larger_than_the_cluster_is_no_demand(database: Database) -> N
     assert owed[NOON_S, "c/a"] == 4 * GPU_HOUR
 
 
+def test_a_request_for_a_model_that_is_not_there_is_no_demand(database: Database) -> None:
+    """Nor is one for more of a model than there ever were of it at once, though there are more GPUs of all kinds."""
+    hour = (NOON_S, NOON_S + HOUR_S)
+    facts = Facts(
+        waits=[
+            Wait("c/absent", 1000, *hour, gpu_model="X9"),
+            Wait("c/many", 4000, *hour, gpu_model="B200"),
+            Wait("c/some", 2000, *hour, gpu_model="b200"),
+            Wait("c/any", 6000, *hour),
+        ],
+        hosts=[
+            Host("h", 4, "healthy", START_S, gpu_model="H100"),
+            Host("i", 2, "healthy", START_S, gpu_model="B200"),
+            Host("j", 3, "healthy", START_S - 9 * DAY_S, START_S, gpu_model="B200"),
+        ],
+        accounts=["c/absent", "c/many", "c/some", "c/any"],
+    )
+    database.put(facts)
+    database.book(facts, "2024-03")
+    assert roll_up(database.url, DAY, DAY, now_s=LATER_S).success
+    owed = {(r["hour_at"], r["account"]): r["demand_gpu_ms"] for r in database.table("owed_hour")}
+    assert {account: owed[NOON_S, account] // GPU_HOUR for account in facts.accounts} == {
+        "c/absent": 0, "c/many": 0, "c/some": 2, "c/any": 6,
+    }  # fmt: skip
+
+
 def test_a_share_that_changes_inside_an_hour_counts_from_that_second_on(database: Database) -> None:
     """x has a quarter of 3 GPUs for 20 minutes, then two thirds; rounded, the two sum to the capacity."""
     change_s = NOON_S + 1200

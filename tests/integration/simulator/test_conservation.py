@@ -47,6 +47,7 @@ class Drawn:
                     submitted_s=at_s, work_s=draw.randint(600, 20_000), startup_s=60,
                     minimum_runtime_s=draw.choice([0, 900, HOUR_S, 4 * HOUR_S]), checkpoint_s=draw.choice([None, 900]),
                     patience_s=draw.choice([None, 3 * HOUR_S]), resumable=draw.random() < 0.7,
+                    gpu_model=draw.choice([None, None, None, "H100", "B200"]),  # nobody has a B200
                 )
             )  # fmt: skip
         self.jobs = jobs

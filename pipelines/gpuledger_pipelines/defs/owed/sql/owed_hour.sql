@@ -18,17 +18,20 @@ healthy AS (
     UNION ALL
     SELECT milli, from_s, to_s FROM held WHERE state IN ('maintenance', 'draining')
 ),
--- The most GPUs that were ever installed at once: what asks for more can never run here, and is no demand.
+-- The most GPUs that were ever installed at once, of each model and (null) of all: what asks for more, or for a model that
+-- was never there, can never run here, and is no demand. Hosts spell a model in any case of letters.
 peak AS (
-    SELECT max(milli) AS milli
+    SELECT model, max(milli) AS milli
     FROM (
-        SELECT sum(sum(change)) OVER (ORDER BY at) AS milli
+        SELECT model, sum(sum(change)) OVER (PARTITION BY model ORDER BY at) AS milli
         FROM ledger_read.hosts
+        CROSS JOIN LATERAL (VALUES (lower(gpu_model)), (NULL)) AS named (model)
         CROSS JOIN LATERAL (VALUES (from_at, gpus * 1000), (coalesce(to_at, 'infinity'), -gpus * 1000))
             AS edge (at, change)
         WHERE cluster = :cluster
-        GROUP BY at
+        GROUP BY model, at
     ) AS levels
+    GROUP BY model
 ),
 span AS (
     SELECT version::text AS account, 'healthy' AS kind, milli,
@@ -41,8 +44,10 @@ span AS (
            greatest(floor(extract(epoch FROM from_at))::bigint, :from_s),
            least(coalesce(floor(extract(epoch FROM to_at))::bigint, :now_s), :to_s, :now_s)
     FROM ledger_read.waits
-    CROSS JOIN peak
-    WHERE cluster = :cluster AND minimum_runtime_s > 0 AND gpus_milli <= coalesce(peak.milli, gpus_milli)
+    LEFT JOIN peak ON peak.model IS NOT DISTINCT FROM lower(gpu_model)
+    WHERE cluster = :cluster AND minimum_runtime_s > 0
+      -- Where no host was ever known nobody knows what fits.
+      AND (gpus_milli <= peak.milli OR NOT EXISTS (SELECT FROM peak))
       AND from_at < to_timestamp(:to_s) AND (to_at IS NULL OR to_at > to_timestamp(:from_s))
 ),
 -- include: integral
