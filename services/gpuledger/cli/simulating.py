@@ -84,6 +84,14 @@ def run(
             help="Write what a ledger would have been told, for `gpuledger import events`; of one world.",
         ),
     ] = None,
+    swf: Annotated[
+        Path | None,
+        typer.Option(
+            "--swf",
+            metavar="FILE",
+            help="Write what was submitted, in the Standard Workload Format, for other simulators; of one world.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
@@ -96,9 +104,10 @@ def run(
     from gpuledger.simulator.playing import Play, prepare, run_prepared
 
     names = worlds_named(world or [ALL])
-    if events is not None and len(names) > 1:
-        raise Refused("--events: a ledger is told of one world", hint="name it with --world")
-    for option, path in (("--report", report), ("--parquet", parquet), ("--events", events)):
+    for option, path in (("--events", events), ("--swf", swf)):
+        if path is not None and len(names) > 1:
+            raise Refused(f"{option}: this is told of one world", hint="name it with --world")
+    for option, path in (("--report", report), ("--parquet", parquet), ("--events", events), ("--swf", swf)):
         if path is not None:
             see_to_place(option, path)
     write_parquet = parquet_writer(parquet) if parquet is not None else None
@@ -114,7 +123,7 @@ def run(
         for name in names:
             with progress(f"simulate {told.name}, {name}", length_s) as advance:
                 watch = since(told.start_s, advance)
-                reports.append(run_prepared(told, name, watch=watch, events=events))
+                reports.append(run_prepared(told, name, watch=watch, events=events, swf=swf))
     if report is not None:
         write_page(report, reports)
     if write_parquet is not None:

@@ -1,11 +1,20 @@
 """YAML files that people write, read strictly: an unknown key, or one that stands twice, is an error with its place."""
 
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.kernel.knobs import check
@@ -41,9 +50,17 @@ _NEAR = 0.7
 
 
 class Strict(BaseModel):
-    """A mapping whose keys are all known."""
+    """A mapping whose keys are all known, and whose numbers are numbers: ``true`` is not 1."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _numbers(cls, value: Any, of: ValidationInfo) -> Any:  # noqa: ANN401 - whatever stands in the file
+        kinds = _kinds(cls.model_fields[of.field_name].annotation) if of.field_name else set()
+        if kinds & {int, Decimal} and not kinds & {bool, str} and _has_truth(value):
+            raise ValueError("true and false are no numbers")
+        return value
 
 
 def read_yaml(path: Path, model: type[Model], docs: str) -> Model:
@@ -123,6 +140,21 @@ def _keys(model: type[BaseModel], way: Iterable[int | str]) -> list[str]:
     return list(
         dict.fromkeys(field.alias or name for one in models for name, field in one.model_fields.items())
     )
+
+
+def _kinds(kind: Any) -> set[Any]:  # noqa: ANN401 - any annotation
+    """Return the types of values that an annotation is made of: of a mapping, those that names stand for."""
+    if parts := get_args(kind):
+        return {
+            found for part in (parts[1:] if get_origin(kind) is dict else parts) for found in _kinds(part)
+        }
+    return {kind} if isinstance(kind, type) else set()
+
+
+def _has_truth(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_truth, (*value.keys(), *value.values())))
+    return any(map(_has_truth, value)) if isinstance(value, list) else isinstance(value, bool)
 
 
 def _models(kind: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotation

@@ -96,11 +96,14 @@ class Emptied(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         begun: How many drains began.
         asked: In how many of them somebody had to ask a user.
+        hands: In how many of them the repair needs hands at the machine, as the scenario has it: an input, not a
+            result; null where nobody knows.
         time_to_empty_s: How long it took until the host was empty.
     """
 
     begun: int
     asked: int
+    hands: int | None
     time_to_empty_s: Wait
 
 

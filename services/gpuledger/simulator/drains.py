@@ -22,6 +22,7 @@ class Drains:
         from_s: When that begins.
         begun: How many there were.
         asked: For how many of them somebody had to ask a user, once or more often.
+        hands: For how many of them the repair needs hands at the machine; None where nobody knows.
         lengths: How long they took until the host was empty; those that were called off, cut short by a fault or still
             go on took at least so long.
     """
@@ -29,17 +30,25 @@ class Drains:
     from_s: int
     begun: int = 0
     asked: int = 0
+    hands: int | None = 0
     lengths: Lengths = field(default_factory=Lengths)
     _open: dict[str, _Drain] = field(default_factory=dict)
 
-    def change(self, fact: HostChanged) -> None:
-        """A host is in another condition."""
+    def change(self, fact: HostChanged, *, hands: bool | None = False) -> None:
+        """A host is in another condition.
+
+        Args:
+            fact: Which.
+            hands: Whether the repair needs hands, where it is to be emptied for one; None where nobody knows.
+        """
         drain = self._open.get(fact.host)
         if fact.condition is HostCondition.DRAINING:
             if drain is None:
                 counted = fact.at_s >= self.from_s
                 self._open[fact.host] = _Drain(fact.at_s, counted)
                 self.begun += counted
+                if counted:
+                    self.hands = None if hands is None or self.hands is None else self.hands + hands
         elif drain is not None:
             # A host that goes down for the repair it was drained for is empty; told so before its emptiness was seen.
             self._end(drain, fact.at_s, empty=fact.condition is HostCondition.DOWN and fact.planned)

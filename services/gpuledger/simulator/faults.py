@@ -6,7 +6,7 @@ faults at the same instants.
 
 from collections.abc import Iterator
 
-from gpuledger.simulator.chance import length_s, stream
+from gpuledger.simulator.chance import happens, length_s, stream
 from gpuledger.simulator.scenario import FaultModel, FaultRecord, Outage
 
 
@@ -36,4 +36,11 @@ def wishes(model: FaultModel | FaultRecord, host: str, *, seed: int, start_s: in
         yield Outage(at_s, length_s(rng, model.drain_repair_s))
 
 
-__all__ = ["Outage", "faults", "wishes"]
+def needs_hands(model: FaultModel | FaultRecord, host: str, at_s: int, *, seed: int) -> bool | None:
+    """Say whether the repair that is asked for at an instant needs hands at the machine; None where nobody knows."""
+    if isinstance(model, FaultRecord):
+        return None
+    return happens(f"{seed}/hands/{host}/{at_s}", model.hands_permille)
+
+
+__all__ = ["Outage", "faults", "needs_hands", "wishes"]

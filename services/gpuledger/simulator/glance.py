@@ -43,6 +43,10 @@ def overview(reports: Sequence[Simulation]) -> list[tuple[str, list[str]]]:
             "repairs that needed a human",
             [_unless_past(s, f"{s.human_repairs} of {s.drains.begun}") for s in reports],
         ),
+        (
+            "… that need hands (an input)",
+            ["-" if s.drains.hands is None else f"{s.drains.hands} of {s.drains.begun}" for s in reports],
+        ),
         *_two("time to empty a host", [s.drains.time_to_empty_s for s in reports]),
         ("largest startable gang, mean GPUs", [f"{s.largest_startable_gang.mean:,.1f}" for s in reports]),
         ("took", [_unless_past(s, f"{s.wall_s:,.1f} s") for s in reports]),

@@ -28,6 +28,7 @@ from gpuledger.simulator.facts import (
     Told,
     UserAsked,
 )
+from gpuledger.simulator.faults import needs_hands
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.levels import Level
 from gpuledger.simulator.owing import HOUR_S, Hours, Owing
@@ -197,7 +198,9 @@ class _Meter:
                 self._cancel(fact)
             case HostChanged():
                 self._capacity.change(fact)
-                self._drains.change(fact)
+                scenario = self._scenario
+                hands = needs_hands(scenario.faults, fact.host, fact.at_s, seed=scenario.seed)
+                self._drains.change(fact, hands=hands)
             case UserAsked():
                 self._drains.ask(fact.host)
             case Reserved():

@@ -13,12 +13,13 @@ from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.kernel.near import did_you_mean
 from gpuledger.simulator.document import Simulation
 from gpuledger.simulator.engine import simulate
-from gpuledger.simulator.facts import Fact
+from gpuledger.simulator.facts import Fact, Submitted
 from gpuledger.simulator.journal import Journal
 from gpuledger.simulator.measures import Measures, measure
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.scenario_file import read_scenario
 from gpuledger.simulator.summary import summarise
+from gpuledger.simulator.swf import write_swf
 from gpuledger.simulator.worlds.registry import WORLDS, make_world
 
 _POLICY, _WORLDS, _CYCLE = "policy", "worlds", "cycle_s"
@@ -85,25 +86,47 @@ def run(play: Play, *, watch: Callable[[int], None] | None = None, events: Path 
 
 
 def run_prepared(
-    scenario: Scenario, world: str, *, watch: Callable[[int], None] | None = None, events: Path | None = None
+    scenario: Scenario,
+    world: str,
+    *,
+    watch: Callable[[int], None] | None = None,
+    events: Path | None = None,
+    swf: Path | None = None,
 ) -> Simulation:
     """Run a world on a scenario and report what came of it; see ``run``."""
     # How long a simulation takes is a fact of this machine, and of no other figure.
     began = time.perf_counter()
-    measures = measured(scenario, world, watch=watch, events=events)
+    measures = measured(scenario, world, watch=watch, events=events, swf=swf)
     wall_s = round(time.perf_counter() - began, 3)
     return summarise(measures, scenario, world=world, seed=scenario.seed, wall_s=wall_s)
 
 
 def measured(
-    scenario: Scenario, world: str, *, watch: Callable[[int], None] | None = None, events: Path | None = None
+    scenario: Scenario,
+    world: str,
+    *,
+    watch: Callable[[int], None] | None = None,
+    events: Path | None = None,
+    swf: Path | None = None,
 ) -> Measures:
     """Run a world on a scenario and return what is measured, exact: waits of several seeds can be pooled."""
     seed = scenario.seed
     facts = simulate(scenario, make_world(world, scenario, seed), seed=seed, watch=watch)
     if events is not None:
         facts = _journalled(facts, Journal(scenario, world=world, seed=seed), events)
+    if swf is not None:
+        facts = _submissions(facts, scenario, swf)
     return measure(facts, scenario)
+
+
+def _submissions(facts: Iterator[Fact], scenario: Scenario, path: Path) -> Iterator[Fact]:
+    asked = []
+    for fact in facts:
+        if isinstance(fact, Submitted):
+            asked.append(fact)
+        yield fact
+    with path.open("w", encoding="ascii") as file:
+        write_swf(asked, scenario, file)
 
 
 def _journalled(facts: Iterator[Fact], journal: Journal, path: Path) -> Iterator[Fact]:

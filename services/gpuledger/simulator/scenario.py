@@ -52,12 +52,15 @@ class FaultModel:
         repair_s: Mean time from going down until it is healthy again.
         drain_mtbf_s: Mean time between requests to repair one host that may be emptied first; None for none.
         drain_repair_s: Mean time of such a repair, from empty to healthy.
+        hands_permille: How many of the repairs that are asked for need hands at the machine: hardware decides that, no
+            world, so that it is reported as it was given.
     """
 
     mtbf_s: int | None = None
     repair_s: int = 4 * 3_600
     drain_mtbf_s: int | None = None
     drain_repair_s: int = 2 * 3_600
+    hands_permille: int = 0
 
 
 class Outage(NamedTuple):

@@ -88,7 +88,7 @@ def _loaded(path: Path) -> Any:  # noqa: ANN401 - whatever stands in the file
                 hint="a scenario extends another one, not itself",
             )  # fmt: skip
         seen.append(path.resolve())
-        layer = load_yaml(path, DOCS)
+        layer = _placed(load_yaml(path, DOCS), path.parent)
         layers.append(layer)
         if not isinstance(layer, dict) or not isinstance(base := layer.get("extends"), str):
             break
@@ -100,6 +100,22 @@ def _loaded(path: Path) -> Any:  # noqa: ANN401 - whatever stands in the file
     while layers:
         merged = _over(merged, layers.pop())
     return merged
+
+
+def _placed(layer: Any, folder: Path) -> Any:  # noqa: ANN401 - whatever stands in the file
+    """Return what stands in a file with the paths of a trace as they are from here, not from the file's folder.
+
+    What extends it lies elsewhere as a rule, and says nothing of where its trace is.
+    """
+    if not isinstance(layer, dict) or not isinstance(layer.get("demand"), dict):
+        return layer
+    demand = dict(layer["demand"])
+    match demand.get("path"):
+        case str(written):
+            demand["path"] = str(folder / written)
+        case list(written) if all(isinstance(each, str) for each in written):
+            demand["path"] = [str(folder / each) for each in written]
+    return {**layer, "demand": demand}
 
 
 def _over(below: Any, above: Any) -> Any:  # noqa: ANN401 - whatever stands in files
@@ -125,7 +141,7 @@ def _over(below: Any, above: Any) -> Any:  # noqa: ANN401 - whatever stands in f
 def _scenario(keys: ScenarioKeys, path: Path) -> Scenario:
     for account in keys.accounts:
         check_path(account)
-    trace = _trace(keys, path)
+    trace = _trace(keys)
     name = keys.name or path.stem
     cluster = keys.cluster.name or name
     hosts = _hosts(keys.cluster, cluster, trace)
@@ -134,7 +150,7 @@ def _scenario(keys: ScenarioKeys, path: Path) -> Scenario:
         name=name,
         cluster=cluster,
         start_s=start_s,
-        days=keys.days or (_DAYS if trace is None else trace.days),
+        days=keys.days or (_DAYS if trace is None else trace.days_from(start_s)),
         warm_up_days=_default(keys.warm_up_days, _WARM_UP_DAYS if trace is None else 0),
         hosts=hosts,
         accounts=tuple(_accounts(keys.accounts, trace)),
@@ -168,7 +184,7 @@ def _start_s(start: dt.date | None, trace: Trace | None) -> int:
     return seconds(dt.datetime.combine(start or _START, dt.time(), dt.UTC))
 
 
-def _trace(keys: ScenarioKeys, path: Path) -> Trace | None:
+def _trace(keys: ScenarioKeys) -> Trace | None:
     name, written = keys.demand.trace, keys.demand.path
     if name is None:
         return None
@@ -180,7 +196,7 @@ def _trace(keys: ScenarioKeys, path: Path) -> Trace | None:
             )
         paths = [_BUNDLED / file for file in _TRACES[name]]
     else:
-        paths = [path.parent / file for file in ([written] if isinstance(written, str) else written)]
+        paths = [Path(file) for file in ([written] if isinstance(written, str) else written)]
     return read_trace(name, paths, ImportOptions(timezone=keys.demand.timezone))
 
 
@@ -232,4 +248,5 @@ def _faults(keys: FaultKeys) -> FaultModel:
         repair_s=int(keys.repair_hours * _HOUR_S),
         drain_mtbf_s=None if keys.drain_mtbf_days is None else int(keys.drain_mtbf_days * _DAY_S),
         drain_repair_s=int(keys.drain_repair_hours * _HOUR_S),
+        hands_permille=int(keys.hands * 1000),
     )

@@ -281,12 +281,14 @@ class FaultKeys(Strict):
         repair_hours: From going down until it is healthy again.
         drain_mtbf_days: Between requests to repair one host that may be emptied first; null for none.
         drain_repair_hours: Of such a repair, from empty to healthy.
+        hands: The part of such repairs that needs hands at the machine.
     """
 
     mtbf_days: Days | None = None
     repair_hours: Hours = Decimal(4)
     drain_mtbf_days: Days | None = None
     drain_repair_hours: Hours = Decimal(2)
+    hands: Part = Decimal(0)
 
 
 class GroupKeys(Strict):

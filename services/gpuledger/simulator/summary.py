@@ -74,6 +74,7 @@ def summarise(measures: Measures, scenario: Scenario, *, world: str, seed: int, 
         drains=Emptied(
             begun=measures.drains.begun,
             asked=measures.drains.asked,
+            hands=measures.drains.hands,
             time_to_empty_s=_wait(measures.drains.lengths),
         ),
         gpu_hours={path: _hours(use.allocated + use.unallocated) for path, use in measures.accounts.items()},

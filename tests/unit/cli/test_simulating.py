@@ -65,6 +65,21 @@ def test_events_are_of_one_world(tmp_path: Path) -> None:
     assert "one world" in several.problem["error"]
 
 
+def test_what_was_submitted_can_be_put_before_another_simulator(tmp_path: Path) -> None:
+    """And read back: it is the same demand."""
+    swf, again = tmp_path / "small.swf", tmp_path / "again.yaml"
+    found = simulate(simulated.scenario(tmp_path), "--world", "fifo", "--swf", swf, "--json").json
+    lines = [line for line in swf.read_text().splitlines() if not line.startswith(";")]
+    assert len(lines) == found["jobs"]
+    assert all(len(line.split()) == 18 for line in lines)
+    again.write_text("cluster: {hosts: 2}\ndays: 1\nwarm_up_days: 0\ndemand: {trace: swf, path: small.swf}")
+    read = simulate(again, "--world", "fifo", "--json").json
+    assert read["jobs"] == found["jobs"]
+    assert sum(read["gpu_hours"].values()) == pytest.approx(sum(found["gpu_hours"].values()))
+    several = simulate(tmp_path / "small.yaml", "--swf", swf, "--json")
+    assert (several.status, "one world" in several.problem["error"]) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -1,8 +1,10 @@
 """Files that people write: every fault has its place."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from pydantic import Field
 
 from gpuledger.ingest.yaml_file import Strict, load_yaml, read_yaml, validated
 from gpuledger.kernel.errors import NotFound, Refused
@@ -66,3 +68,27 @@ def test_what_was_loaded_can_be_changed_before_it_is_validated(tmp_path: Path) -
     assert validated(path, raw | {"names": ["a"]}, Thing, "docs/thing.md") == Thing(size=3, names=("a",))
     with pytest.raises(Refused, match=r"thing\.yaml: size: Input should be a valid integer"):
         validated(path, {"size": "x"}, Thing, "docs/thing.md")
+
+
+class Numbers(Strict):
+    """What numbers, words and truths may be."""
+
+    whole: int = 0
+    often: dict[int, int] = Field(default_factory=dict)
+    part: Decimal | None = None
+    truth: bool = False
+    either: int | str | None = None
+
+
+@pytest.mark.parametrize("content", ["whole: true", "often: {1: yes}", "often: {true: 1}", "part: false"])
+def test_true_is_no_number(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text(content)
+    with pytest.raises(Refused, match=content.partition(":")[0] + ".*no numbers"):
+        read_yaml(path, Numbers, "docs")
+
+
+def test_where_truth_is_asked_for_it_may_be_said(tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text("{truth: true, whole: 1, often: {1: 2}, part: 0.5}")
+    assert read_yaml(path, Numbers, "docs").truth

@@ -40,6 +40,17 @@ def test_asking_several_users_of_one_host_is_one_repair_that_needed_a_human() ->
     assert (drains.begun, drains.asked) == (2, 2)
 
 
+def test_which_need_hands_is_counted_with_those_that_began() -> None:
+    drains = Drains(START_S + 5)
+    for at_s, hands in ((0, True), (8, True), (9, False)):  # the first before the window
+        drains.change(host(f"h{at_s}", at_s, DRAINING), hands=hands)
+    assert (drains.begun, drains.hands) == (2, 1)
+    unknown = Drains(START_S)
+    unknown.change(host("h1", 0, DRAINING), hands=None)
+    unknown.change(host("h2", 9, DRAINING), hands=True)
+    assert (unknown.begun, unknown.hands) == (2, None)
+
+
 def test_what_began_before_the_window_is_not_counted() -> None:
     drains = Drains(START_S + 100)
     drains.change(host("h1", 0, DRAINING))

@@ -4,7 +4,7 @@ from itertools import islice, pairwise
 
 import pytest
 
-from gpuledger.simulator.faults import faults, wishes
+from gpuledger.simulator.faults import faults, needs_hands, wishes
 from gpuledger.simulator.scenario import FaultModel, FaultRecord, Outage
 
 MODEL = FaultModel(mtbf_s=100_000, repair_s=5_000, drain_mtbf_s=200_000, drain_repair_s=1_000)
@@ -53,3 +53,12 @@ def test_what_is_recorded_is_not_drawn() -> None:
         assert list(faults(record, "h1", seed=seed, start_s=0)) == [Outage(5, 60)]
         assert list(wishes(record, "h1", seed=seed, start_s=0)) == []
         assert list(wishes(record, "h2", seed=seed, start_s=0)) == [Outage(7, 90), Outage(400, 1)]
+
+
+def test_which_repairs_need_hands_is_an_input_that_hangs_on_the_repair_alone() -> None:
+    model = FaultModel(hands_permille=250)
+    drawn = [needs_hands(model, f"h{n}", 60 * n, seed=1) for n in range(2_000)]
+    assert drawn == [needs_hands(model, f"h{n}", 60 * n, seed=1) for n in range(2_000)]
+    assert 440 < sum(map(bool, drawn)) < 560
+    assert not needs_hands(FaultModel(), "h1", 0, seed=1)
+    assert needs_hands(FaultRecord(), "h1", 0, seed=1) is None

@@ -146,6 +146,36 @@ def test_a_scenario_extends_another_key_by_key(tmp_path: Path) -> None:
     assert {spec.account: spec.share for spec in found.accounts} == {"org/a": 3, "org/b": 5, "org": 1}
 
 
+LOG = "1 0 0 60 1 -1 -1 1 90 -1 1 1 1 -1 1 -1 -1 -1\n2 180000 0 60 1 -1 -1 1 90 -1 1 1 1 -1 1 -1 -1 -1\n"
+"""Two jobs, 50 hours apart."""
+
+
+def test_a_trace_lies_where_the_file_that_names_it_says(tmp_path: Path) -> None:
+    base, mine = tmp_path / "base", tmp_path / "mine"
+    base.mkdir()
+    mine.mkdir()
+    (base / "log.swf").write_text(LOG)
+    (base / "base.yaml").write_text("cluster: {hosts: 1}\ndemand: {trace: swf, path: log.swf}")
+    found = read(mine, "extends: ../base/base.yaml\ncluster: {hosts: 2}")
+    assert len(list(found.demand(1).first())) == 2
+    (mine / "own.swf").write_text(LOG.splitlines()[0])
+    own = read(mine, "extends: ../base/base.yaml\ndemand: {path: [own.swf]}", "own.yaml")
+    assert len(list(own.demand(1).first())) == 1
+
+
+def test_days_of_a_trace_count_from_the_beginning_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    text = "cluster: {hosts: 1}\ndemand: {trace: swf, path: log.swf}\n"
+    whole = read(tmp_path, text)
+    assert whole.days == 3
+    begins = dt.datetime.fromtimestamp(whole.start_s, dt.UTC).date()
+    later = read(tmp_path, f"{text}start: {begins + dt.timedelta(days=2)}", "later.yaml")
+    assert (later.days, later.start_s - whole.start_s) == (1, 2 * 86_400)
+    assert len(list(later.demand(1).first())) == 1
+    after = read(tmp_path, f"{text}start: {begins + dt.timedelta(days=9)}", "after.yaml")
+    assert after.days == 1
+
+
 def test_null_takes_an_account_of_the_other_scenario_away(tmp_path: Path) -> None:
     read(tmp_path, SMALL.replace("org/a: {share: 3}", "org/a: {share: 3}\n  org/b: {share: 5}"), "base.yaml")
     found = read(tmp_path, "extends: base.yaml\naccounts: {org/b: null}\n")

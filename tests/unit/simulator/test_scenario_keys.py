@@ -35,6 +35,8 @@ def test_a_length_alone_is_a_constant() -> None:
     ("keys", "message"),
     [
         ({}, "demand\n  Field required"),
+        ({"demand": {"trace": "philly"}, "cluster": {"hosts": True}}, "no numbers"),
+        ({"demand": {"trace": "philly"}, "worlds": {"old": {"answer_s": True}}}, "no numbers"),
         ({"demand": {}}, "nobody asks for anything; write closed_loop, trace or jobs"),
         ({"demand": {"path": "x", "jobs": [{"job": "a", "account": "a", "work_s": 1}]}}, "belong to a trace"),
         ({"demand": {"trace": "philly"}, "groups": {"medium_gpus": 8, "large_gpus": 8}}, "not below large_gpus"),

@@ -1,5 +1,6 @@
 """From what a scenario file says of people and jobs to where jobs come from."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 
@@ -126,10 +127,15 @@ def _stocks(
 
 
 def _names(teams: Mapping[str, AccountKeys]) -> dict[str, str]:
-    """Return what users of each team are called by: the last part of its path, or all of it where two are alike."""
+    """Return what users of each team are called by, no two alike.
+
+    That is the last part of its path; with dots all of it where two are alike; or else the path itself.
+    """
     last = {path: path.rpartition(SEPARATOR)[2] for path in teams}
-    alike = [name for name in last.values() if list(last.values()).count(name) > 1]
-    return {path: path.replace(SEPARATOR, ".") if name in alike else name for path, name in last.items()}
+    often = Counter(last.values())
+    names = {path: path.replace(SEPARATOR, ".") if often[name] > 1 else name for path, name in last.items()}
+    often = Counter(names.values())
+    return {path: path if often[name] > 1 and SEPARATOR in path else name for path, name in names.items()}
 
 
 def _works(works: Mapping[str, WorkKind], path: str, account: AccountKeys) -> tuple[WorkKind, ...]:

@@ -85,10 +85,9 @@ class Trace:
         """The midnight before its first submission."""
         return self.jobs[0].at_s // _DAY_S * _DAY_S
 
-    @property
-    def days(self) -> int:
-        """How many days there are from then to its last submission."""
-        return (self.jobs[-1].at_s - self.start_s) // _DAY_S + 1
+    def days_from(self, start_s: int) -> int:
+        """Return how many days there are from a midnight to its last submission, at least one."""
+        return max((self.jobs[-1].at_s - start_s) // _DAY_S + 1, 1)
 
 
 def read_trace(name: str, paths: Sequence[Path], options: ImportOptions) -> Trace:

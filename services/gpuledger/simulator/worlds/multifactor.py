@@ -119,8 +119,7 @@ class Multifactor:
         """Start who is first while it fits, and have a pass of backfill when one is due."""
         self._cluster, self._starts = cluster, []
         self._floor.look(cluster)
-        if self._place_of or self._arrived:
-            self._compute()
+        self._compute()  # though nobody waits: what was used fades all the same
         arrived = self._join()
         if self._plan is not None:
             for place in arrived:

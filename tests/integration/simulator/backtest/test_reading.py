@@ -144,7 +144,7 @@ def reports(found: Simulation) -> dict[str, Any]:
     document = msgspec.to_builtins(found)
     for key in ("scenario", "world", "seed", "notes", "wall_s", "loading_gpu_hours", "lost_gpu_hours"):
         del document[key]
-    del document["lost_gpu_hours_by"]
+    del document["lost_gpu_hours_by"], document["drains"]["hands"]
     for row in document["accounts"].values():
         del row["loading"], row["lost"]
     return document

@@ -79,6 +79,12 @@ def test_users_are_called_by_their_team_and_by_its_whole_path_where_two_are_alik
     assert by(first(accounts), "user").keys() == {"x.a-01", "y.a-01", "b-01"}
 
 
+def test_no_two_teams_call_their_users_alike() -> None:
+    """With dots ``x/b`` would be called like the team ``x.b``: then it is called by its path."""
+    accounts = {"x/b": {"users": 1}, "y/b": {"users": 1}, "x.b": {"users": 1}}
+    assert by(first(accounts), "user").keys() == {"x/b-01", "y.b-01", "x.b-01"}
+
+
 def test_nobody_works_or_waits_for_no_time_at_all() -> None:
     """Whoever did would ask again in the same instant, for ever."""
     none = {"median_s": 0, "most_s": 0}

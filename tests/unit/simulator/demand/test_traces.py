@@ -121,7 +121,7 @@ def test_the_bundled_openb_trace_brings_its_hosts() -> None:
     trace = read_trace("openb", files, ImportOptions())
     assert sum(host.gpus_milli for host in trace.hosts) == 6_212_000
     assert len(trace.hosts) == 1_213
-    assert (len(jobs(trace)), trace.start_s, trace.days) == (6_203, 0, 150)
+    assert (len(jobs(trace)), trace.start_s, trace.days_from(0)) == (6_203, 0, 150)
     assert trace.notes == [
         "left out: 1088 jobs without GPUs",
         "left out: 861 jobs that never started: how long they would have run is not known",

@@ -8,10 +8,11 @@ from tests.simulating import T0, job, scenario
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.simulator.engine import simulate
-from gpuledger.simulator.facts import Fact, Left, Started, Told, UserAsked
+from gpuledger.simulator.facts import Fact, Left, Started, Submitted, Told, UserAsked
 from gpuledger.simulator.jobs import Job
 from gpuledger.simulator.scenario import AccountSpec, FaultModel
 from gpuledger.simulator.worlds.multifactor import Multifactor
+from gpuledger.simulator.worlds.protocol import Cluster, Host, Waiting
 
 ACCOUNTS = (AccountSpec(account="org/a", share=1), AccountSpec(account="org/b", share=1))
 BY_AGE = {"fair_weight": 0, "size_weight": 0}
@@ -138,6 +139,27 @@ def test_nobody_is_taken_and_nobody_is_asked() -> None:
     assert not [fact for fact in found if isinstance(fact, Told | UserAsked)]
     assert {fact.why for fact in found if isinstance(fact, Left)} == {"done"}
     assert {fact.job for fact in found if isinstance(fact, Started)} == {each.job for each in jobs}
+
+
+def test_what_was_used_fades_though_nobody_waits() -> None:
+    """A week of use with a half-life of a day, looked at each hour: 1 / ln 2 days of it are left, less the tail."""
+    day_s, runs = 86_400, limited("j", 8, 800_000)
+    told = scenario([runs], worlds={"multifactor": {"half_life_s": day_s}}, days=9)
+    world, placement = Multifactor(told, 0), {told.hosts[0].host: 8_000}
+    hosts = {
+        spec.host: Host(host=spec.host, gpus_milli=8_000, gpu_model=spec.gpu_model, free_milli=8_000)
+        for spec in told.hosts
+    }
+    cluster = Cluster(cluster="c", at_s=T0, hosts=hosts, waiting={"j": Waiting(job=runs, since_s=T0)})
+    world.told(Submitted(at_s=T0, job=runs))
+    world.decide(cluster)
+    cluster.waiting.clear()
+    world.told(Started(at_s=T0, job="j", run=1, placement=placement, klass="allocated"))
+    for hour in range(1, 7 * 24 + 1):
+        cluster.at_s = T0 + hour * 3_600
+        world.decide(cluster)
+    (used,) = (use.gpu_ms for use in world._usage._uses.values())
+    assert 1.35 < used / (8_000 * day_s) < 1.45
 
 
 def test_a_setting_that_is_not_known_is_refused() -> None:
