@@ -21,7 +21,30 @@ class Rendered(NamedTuple):
 
 Renderer = Callable[[Document], bytes]
 
-RENDERERS: dict[str, Renderer] = {}
+
+def _html(document: Document) -> bytes:
+    from gpuledger.close.html_page import page
+
+    return page(document)
+
+
+def _pdf(document: Document) -> bytes:
+    from gpuledger.close.pdf_page import statement
+
+    return statement(document)
+
+
+def _parquet(document: Document) -> bytes:
+    from gpuledger.close.parquet_table import table
+
+    return table(document)
+
+
+RENDERERS: dict[str, Renderer] = {
+    "statement.html": _html,
+    "statement.pdf": _pdf,
+    "statement.parquet": _parquet,
+}
 """Name of a file -> what makes it from what the close says; it raises ImportError where its library is missing."""
 
 

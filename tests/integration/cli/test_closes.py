@@ -71,7 +71,7 @@ def stands(ledger: Ledger, period: str, *options: str) -> dict[str, str]:
     return {name: amount for name, amount in amounts.items() if float(amount)}
 
 
-FILES = ["close.json", "SHA256SUMS"]
+FILES = ["close.json", "statement.html", "statement.pdf", "statement.parquet", "SHA256SUMS"]
 OPEN = {"granted": "100.000", "charged": "40.000", "available": "60.000"}
 SEALED = {"granted": "100.000", "charged": "40.000", "expired": "60.000"}
 
