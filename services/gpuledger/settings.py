@@ -71,6 +71,16 @@ class Settings(BaseSettings):
         description="A file whose first line is the token that the dashboards show the API for everybody who"
         " opens them; unset, each signs in with their own where one is needed.",
     )
+    oidc_issuer: str | None = Field(
+        default=None,
+        description="The OpenID Connect provider whose identity tokens open the API, as it writes its issuer.",
+    )
+    oidc_audience: str | None = Field(
+        default=None, description="What its tokens must be meant for: the client id of this ledger."
+    )
+    oidc_groups: Path | None = Field(
+        default=None, description="A YAML file: what its groups mean here, a role and a scope each."
+    )
     timezone: str = Field(default="UTC", description="The organisation's IANA time zone.")
     closes: Path | None = Field(
         default=None, description="The folder of sealed closes; unset means closes in the data folder."
@@ -139,6 +149,21 @@ class Settings(BaseSettings):
     def closes_folder(self) -> Path:
         """Where the files of closes lie."""
         return self.home / "closes" if self.closes is None else self.closes
+
+    @model_validator(mode="after")
+    def _provided(self) -> Self:
+        """Refuse half an identity provider, and one over an address that anybody could answer at."""
+        whole = {
+            "oidc_issuer": self.oidc_issuer,
+            "oidc_audience": self.oidc_audience,
+            "oidc_groups": self.oidc_groups,
+        }
+        if len({value is None for value in whole.values()}) > 1:
+            raise ValueError(f"{', '.join(map(_variable, whole))} come together")
+        address = urlsplit(self.oidc_issuer or "https://nobody")
+        if address.scheme != "https" and address.hostname not in ("127.0.0.1", "localhost", "::1"):
+            raise ValueError(f"{_variable('oidc_issuer')} must begin with https://")
+        return self
 
     @property
     def calendar(self) -> Calendar:

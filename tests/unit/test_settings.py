@@ -135,3 +135,17 @@ def test_half_a_login_is_refused_and_names_its_variable(
     variables = {name: value for name, value in {**LOGIN, **change}.items() if value is not None}
     with pytest.raises(Refused, match=said):
         load(**variables)
+
+
+PROVIDER = {"OIDC_ISSUER": "https://id.example", "OIDC_AUDIENCE": "gpuledger", "OIDC_GROUPS": "groups.yaml"}
+
+
+def test_an_identity_provider_is_named_whole(load: Load) -> None:
+    assert load(**PROVIDER).oidc_issuer == "https://id.example"
+    assert load(**{**PROVIDER, "OIDC_ISSUER": "http://127.0.0.1:8000/realm"}).oidc_audience == "gpuledger"
+    for missing in PROVIDER:
+        with pytest.raises(Refused, match=r"GPULEDGER_OIDC_ISSUER, .* come together"):
+            load(**{name: value for name, value in PROVIDER.items() if name != missing})
+    for issuer in ("http://id.example", "id.example", "ftp://127.0.0.2"):
+        with pytest.raises(Refused, match="OIDC_ISSUER must begin with https"):
+            load(**{**PROVIDER, "OIDC_ISSUER": issuer})

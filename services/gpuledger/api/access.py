@@ -3,7 +3,7 @@
 An operation without a right answers nobody: a new path is closed until somebody says whom it is for.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from fastapi import Depends, Request, Security
 from fastapi.routing import APIRoute
@@ -37,16 +37,34 @@ def needs(right: Right) -> dict[str, Any]:
     return {"openapi_extra": {RIGHT: right.value}}
 
 
+class Provider(Protocol):
+    """Somebody else who knows who people are."""
+
+    def is_meant(self, text: str) -> bool:
+        """Say whether a token has the form of this provider's."""
+        ...
+
+    def recognise(self, text: str) -> Caller:
+        """Return who shows a token.
+
+        Raises:
+            Unidentified: When it is not good.
+            Forbidden: When its bearer is nobody here.
+        """
+        ...
+
+
 class Access:
     """The dependency of every path that is not for everybody; leaves the caller with the request.
 
     Args:
         context: The database and the present.
         mode: Whether a token is needed.
+        provider: Whose identity tokens open the API too.
     """
 
-    def __init__(self, context: Context, mode: Mode) -> None:
-        self._context, self._mode = context, mode
+    def __init__(self, context: Context, mode: Mode, provider: Provider | None = None) -> None:
+        self._context, self._mode, self._provider = context, mode, provider
 
     def __call__(
         self, request: Request, shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
@@ -68,6 +86,8 @@ class Access:
                 "no token was sent",
                 hint="send Authorization: Bearer TOKEN, made by gpuledger token create on the ledger's host",
             )
+        if self._provider is not None and self._provider.is_meant(shown.credentials):
+            return self._provider.recognise(shown.credentials)
         now = self._context.clock.now()
         with reading(self._context.engine) as reader:
             caller, noteworthy = store.recognise(reader, shown.credentials, now)

@@ -8,7 +8,7 @@ from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from gpuledger.api import document, problems
-from gpuledger.api.access import Access, Mode
+from gpuledger.api.access import Access, Mode, Provider
 from gpuledger.api.caching import NotModified, TaggedResponse
 from gpuledger.api.context import Context
 from gpuledger.api.limits import BoundedBody
@@ -59,6 +59,7 @@ def create_app(
     *,
     mode: Mode = "open",
     broker: Broker | None = None,
+    provider: Provider | None = None,
 ) -> FastAPI:
     """Return the application.
 
@@ -68,10 +69,11 @@ def create_app(
         calendar: Cuts days and periods until the book holds the organisation's zone; UTC unless given.
         mode: Who is let in.
         broker: Where events go that are sent here; straight into the books without one.
+        provider: Whose identity tokens open the API beside the ledger's own.
     """
     context = Context(engine, clock, calendar or Calendar())
     metrics = Metrics(context)
-    access = Access(context, mode)
+    access = Access(context, mode, provider)
     app = Application(
         title="gpuledger",
         version=version("gpuledger"),

@@ -1,11 +1,15 @@
 """Run the API on this machine."""
 
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 
 from gpuledger.database.engine import make_engine
 from gpuledger.kernel.clock import SystemClock
 from gpuledger.kernel.errors import Refused
 from gpuledger.settings import Settings
+
+if TYPE_CHECKING:
+    from gpuledger.identity.oidc import Provider
 
 HOST = "127.0.0.1"
 """Whom nobody else reaches: an API that anyone may read is served nowhere else."""
@@ -47,7 +51,14 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
     check_address(host, settings)
     engine = make_engine(url)
     broker = open_broker(settings) if settings.kafka_bootstrap else None
-    app = create_app(engine, SystemClock(), settings.calendar, mode=settings.api_access, broker=broker)
+    app = create_app(
+        engine,
+        SystemClock(),
+        settings.calendar,
+        mode=settings.api_access,
+        broker=broker,
+        provider=provider_of(settings),
+    )
     try:
         uvicorn.run(
             app,
@@ -60,6 +71,26 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
         )
     finally:
         engine.dispose()
+
+
+def provider_of(settings: Settings) -> "Provider | None":
+    """Return the identity provider of the settings, or None.
+
+    Raises:
+        Refused: When its groups cannot be read, or what reads its tokens is not installed.
+    """
+    if settings.oidc_issuer is None or settings.oidc_audience is None or settings.oidc_groups is None:
+        return None
+    try:
+        from gpuledger.identity.oidc import Provider
+    except ImportError as error:
+        raise Refused(
+            "identity tokens need PyJWT, which is not installed", hint="pip install 'gpuledger[oidc]'"
+        ) from error
+    from gpuledger.identity.groups import read_groups
+
+    groups = read_groups(settings.oidc_groups)
+    return Provider(settings.oidc_issuer, settings.oidc_audience, groups, SystemClock())
 
 
 def _is_loopback(host: str) -> bool:

@@ -29,8 +29,10 @@ from gpuledger.api.context import Context
 from gpuledger.api.refusals import LOG
 from gpuledger.database.engine import writing
 from gpuledger.identity import store
+from gpuledger.identity.caller import Caller
 from gpuledger.identity.roles import Role
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.errors import Forbidden, Unavailable, Unidentified
 
 if TYPE_CHECKING:
     from gpuledger.database.embedded import EmbeddedPostgres
@@ -282,3 +284,42 @@ def test_a_manager_changes_what_lies_below_and_never_the_own_budget(
     assert api.post("/v1/budget/transfers", headers=headers, json=moved).status_code == 403
     moved = {**order, "account": "org/speech", "to": OWN["account"]}
     assert api.post("/v1/budget/transfers", headers=headers, json=moved).status_code == 403
+
+
+class Elsewhere:
+    """An identity provider that knows one lead, and is away on demand."""
+
+    away = False
+
+    def is_meant(self, text: str) -> bool:
+        return "." in text
+
+    def recognise(self, text: str) -> Caller:
+        if self.away:
+            raise Unavailable("the identity provider does not answer")
+        match text:
+            case "a.good.one":
+                return Caller("lin", Role.LEAD, SCOPES[Role.LEAD])
+            case "in.no.group":
+                raise Forbidden("lin is in no group that means something here")
+            case _:
+                raise Unidentified("the identity token is not good")
+
+
+def test_identity_tokens_open_the_api_beside_the_ledgers_own(booked: Ledger, tokens: dict[Role, str]) -> None:
+    provider = Elsewhere()
+    app = create_app(booked.engine, booked.clock, mode="token", provider=provider)
+    with TestClient(app) as api:
+        told = api.get("/v1/me", headers={"Authorization": "Bearer a.good.one"}).json()
+        assert (told["name"], told["role"], told["subtree"], told["token"]) == (
+            "lin",
+            "lead",
+            "org/vision",
+            None,
+        )
+        assert ask(api, "getBalance", FOREIGN, "a.good.one").status_code == 403
+        assert ask(api, "listBalances", OWN, "in.no.group").status_code == 403
+        assert ask(api, "listBalances", OWN, "a.bad.one").status_code == 401
+        assert ask(api, "listBalances", OWN, tokens[Role.VIEWER]).status_code == 200
+        provider.away = True
+        assert ask(api, "listBalances", OWN, "a.good.one").status_code == 503

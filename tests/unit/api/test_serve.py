@@ -4,11 +4,12 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx2
 import pytest
 
-from gpuledger.api.serve import check_address
+from gpuledger.api.serve import check_address, provider_of
 from gpuledger.kernel.errors import Refused
 from gpuledger.settings import Settings
 
@@ -48,3 +49,19 @@ def test_and_nowhere_else(host: str) -> None:
         check_address(host, Settings())
     assert "GPULEDGER_API_ACCESS=token" in refused.value.hint
     check_address(host, Settings(api_access="token"))
+
+
+def test_the_identity_provider_of_the_settings(tmp_path: Path) -> None:
+    assert provider_of(Settings()) is None
+    groups = tmp_path / "groups.yaml"
+    given = {"oidc_issuer": "https://id.example", "oidc_audience": "gpuledger", "oidc_groups": groups}
+    with pytest.raises(Refused, match=r"groups\.yaml"):
+        provider_of(Settings(**given))  # type: ignore[arg-type]
+    groups.write_text("groups: {vision: {role: lead, subtree: org/vision}}")
+    found = provider_of(Settings(**given))  # type: ignore[arg-type]
+    assert found is not None
+    assert (found.issuer, found.audience, list(found.groups.groups)) == (
+        "https://id.example",
+        "gpuledger",
+        ["vision"],
+    )

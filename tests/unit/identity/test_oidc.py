@@ -1,0 +1,221 @@
+"""Identity tokens: good ones say who it is, and every known way to make one up fails."""
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+from gpuledger.identity.caller import Scope
+from gpuledger.identity.groups import Groups
+from gpuledger.identity.oidc import KEPT_S, LEEWAY_S, REFRESH_S, Provider
+from gpuledger.identity.roles import Role
+from gpuledger.kernel.clock import FixedClock
+from gpuledger.kernel.errors import Forbidden, Unavailable, Unidentified
+
+ISSUER, AUDIENCE = "https://id.example", "gpuledger"
+NOW = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
+NOW_S = int(NOW.timestamp())
+GROUPS = Groups.model_validate({"groups": {"vision": {"role": "lead", "subtree": "org/vision"}}})
+OLD, NEW = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+CURVE = ec.generate_private_key(ec.SECP256R1())
+CLAIMS = {
+    "iss": ISSUER, "aud": AUDIENCE, "sub": "17", "exp": NOW_S + 300, "iat": NOW_S, "groups": ["vision"],
+    "preferred_username": "lin",
+}  # fmt: skip
+
+
+def published(key: Any, kid: str, **more: str) -> dict[str, Any]:  # noqa: ANN401 - a private key
+    algorithm = RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else ECAlgorithm
+    return {**json.loads(algorithm.to_jwk(key.public_key())), "kid": kid, **more}
+
+
+class Site:
+    """The provider's pages, and how often they were asked for."""
+
+    def __init__(self) -> None:
+        self.keys = [published(OLD, "old"), published(CURVE, "curve", use="sig")]
+        self.asked = 0
+        self.away = False
+        self.about: Any = {"issuer": ISSUER, "jwks_uri": f"{ISSUER}/keys"}
+
+    def fetch(self, url: str) -> Any:  # noqa: ANN401 - any JSON
+        if self.away:
+            self.asked += 1
+            raise Unavailable("away")
+        if url == f"{ISSUER}/keys":
+            self.asked += 1
+            return {"keys": self.keys}
+        assert url == f"{ISSUER}/.well-known/openid-configuration"
+        return self.about
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+@pytest.fixture
+def provider(site: Site) -> Provider:
+    return Provider(ISSUER, AUDIENCE, GROUPS, FixedClock(NOW), site.fetch)
+
+
+def signed(key: Any = OLD, kid: str | None = "old", algorithm: str = "RS256", **changes: object) -> str:  # noqa: ANN401
+    claims = {name: value for name, value in {**CLAIMS, **changes}.items() if value is not None}
+    return jwt.encode(claims, key, algorithm, headers=None if kid is None else {"kid": kid})
+
+
+def later(provider: Provider, seconds: int) -> None:
+    assert isinstance(provider.clock, FixedClock)
+    provider.clock.at = NOW + dt.timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [signed(), signed(CURVE, "curve", "ES256"), signed(aud=["other", AUDIENCE]), signed(algorithm="PS256")],
+)
+def test_a_good_token_says_who_it_is(provider: Provider, token: str) -> None:
+    assert provider.is_meant(token)
+    caller = provider.recognise(token)
+    assert (caller.name, caller.role, caller.scope, caller.token) == (
+        "lin",
+        Role.LEAD,
+        Scope("org/vision"),
+        None,
+    )
+
+
+def test_without_a_name_the_subject_stands_for_it(provider: Provider) -> None:
+    assert provider.recognise(signed(preferred_username=None)).name == "17"
+
+
+def _public(key: rsa.RSAPrivateKey) -> bytes:
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return key.public_key().public_bytes(serialization.Encoding.PEM, form)
+
+
+def _shared_secret() -> str:
+    """Return a token that is signed with the public key, as if it were a secret that both sides share."""
+    head, body, _ = signed().split(".")
+    header = jwt.utils.base64url_encode(json.dumps({"alg": "HS256", "kid": "old"}).encode()).decode()
+    from hashlib import sha256
+    from hmac import new
+
+    mac = new(_public(OLD), f"{header}.{body}".encode(), sha256).digest()
+    assert head
+    return f"{header}.{body}.{jwt.utils.base64url_encode(mac).decode()}"
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        pytest.param(lambda: signed(aud="another"), id="another audience"),
+        pytest.param(lambda: signed(aud=None), id="no audience"),
+        pytest.param(lambda: signed(iss="https://evil.example"), id="another issuer"),
+        pytest.param(lambda: signed(iss=ISSUER + "/"), id="nearly the issuer"),
+        pytest.param(lambda: signed(exp=NOW_S - LEEWAY_S), id="expired"),
+        pytest.param(lambda: signed(exp=None), id="without an end"),
+        pytest.param(lambda: signed(exp="soon"), id="an end that is no time"),
+        pytest.param(lambda: signed(nbf=NOW_S + LEEWAY_S + 1), id="not yet"),
+        pytest.param(lambda: signed(iat=NOW_S + LEEWAY_S + 1), id="from the future"),
+        pytest.param(lambda: signed(sub=None), id="about nobody"),
+        pytest.param(lambda: signed(NEW, "old"), id="another key under a known name"),
+        pytest.param(lambda: signed(NEW, "new"), id="a key that is not published"),
+        pytest.param(lambda: signed(kid=None), id="no name of a key"),
+        pytest.param(lambda: jwt.encode(CLAIMS, "", "none", headers={"kid": "old"}), id="unsigned"),
+        pytest.param(lambda: signed().rpartition(".")[0] + ".", id="signature cut off"),
+        pytest.param(lambda: jwt.encode(CLAIMS, "s" * 64, "HS256", headers={"kid": "old"}), id="a secret"),
+        pytest.param(_shared_secret, id="the public key as a secret"),
+        pytest.param(lambda: signed(CURVE, "old", "ES256"), id="another kind of key"),
+        pytest.param(lambda: "a.b.c", id="nonsense"),
+        pytest.param(lambda: "..", id="nothing"),
+    ],
+)
+def test_what_is_made_up_does_not_open(provider: Provider, token: Callable[[], str]) -> None:
+    with pytest.raises(Unidentified):
+        provider.recognise(token())
+
+
+def test_an_end_allows_for_clocks_that_differ(provider: Provider) -> None:
+    assert provider.recognise(signed(exp=NOW_S - LEEWAY_S + 1))
+
+
+@pytest.mark.parametrize("groups", [None, [], ["speech"], "vis"])
+def test_who_is_in_no_group_of_ours_is_known_and_not_let_in(provider: Provider, groups: object) -> None:
+    with pytest.raises(Forbidden, match="lin is in no group"):
+        provider.recognise(signed(groups=groups))
+
+
+def test_keys_are_asked_for_once_and_a_new_one_is_found(provider: Provider, site: Site) -> None:
+    for _ in range(5):
+        provider.recognise(signed())
+    assert site.asked == 1
+    site.keys = [published(NEW, "new")]
+    later(provider, REFRESH_S)
+    assert provider.recognise(signed(NEW, "new"))
+    with pytest.raises(Unidentified):  # the old one was withdrawn
+        provider.recognise(signed())
+    assert site.asked == 2
+
+
+def test_made_up_names_of_keys_do_not_have_the_provider_asked_over_and_over(
+    provider: Provider, site: Site
+) -> None:
+    for number in range(50):
+        with pytest.raises(Unidentified):
+            provider.recognise(signed(NEW, f"made-up-{number}"))
+    assert site.asked == 1
+
+
+def test_a_withdrawn_key_is_forgotten_after_a_while(provider: Provider, site: Site) -> None:
+    provider.recognise(signed(exp=NOW_S + 2 * KEPT_S))
+    site.keys = []
+    later(provider, KEPT_S - 1)
+    provider.recognise(signed(exp=NOW_S + 2 * KEPT_S))
+    later(provider, KEPT_S)
+    with pytest.raises(Unidentified):
+        provider.recognise(signed(exp=NOW_S + 2 * KEPT_S))
+
+
+def test_a_provider_that_is_away_is_not_asked_by_everybody(provider: Provider, site: Site) -> None:
+    site.away = True
+    for _ in range(5):
+        with pytest.raises(Unavailable):
+            provider.recognise(signed())
+    assert site.asked == 1
+    site.away = False
+    later(provider, REFRESH_S)
+    assert provider.recognise(signed())
+
+
+def test_known_keys_stay_good_while_it_is_away(provider: Provider, site: Site) -> None:
+    provider.recognise(signed())
+    site.away = True
+    later(provider, KEPT_S)
+    assert provider.recognise(signed(exp=NOW_S + 2 * KEPT_S))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"about": {"issuer": "https://other.example", "jwks_uri": f"{ISSUER}/keys"}},
+        {"about": {"issuer": ISSUER}},
+        {"about": []},
+        {"keys": [{"kid": "x", "kty": "RSA"}]},
+        {"keys": ["x"]},
+    ],
+)
+def test_pages_that_cannot_be_read_are_named(provider: Provider, site: Site, change: dict[str, Any]) -> None:
+    for name, value in change.items():
+        setattr(site, name, value)
+    with pytest.raises(Unavailable, match=r"id\.example"):
+        provider.recognise(signed())
+
+
+def test_a_ledgers_own_token_is_not_meant(provider: Provider) -> None:
+    assert not provider.is_meant("gpl_000000000000_" + "A" * 43)
