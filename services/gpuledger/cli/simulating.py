@@ -58,40 +58,44 @@ ReportFile = Annotated[
     Path | None,
     typer.Option("--report", metavar="FILE.html", help="Write a page with charts; it loads nothing."),
 ]
+Worlds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--world", help="Who decides: old, fifo, multifactor, gpuledger, or all of them; repeatable."
+    ),
+]
+ParquetFile = Annotated[
+    Path | None,
+    typer.Option("--parquet", metavar="FILE", help="Write every figure as a row; needs pyarrow."),
+]
+EventsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--events",
+        metavar="FILE",
+        help="Write what a ledger would have been told, for `gpuledger import events`; of one world.",
+    ),
+]
+SwfFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--swf",
+        metavar="FILE",
+        help="Write what was submitted, in the Standard Workload Format, for other simulators; of one world.",
+    ),
+]
 
 
 @app.command(RUN)
 def run(
     scenario: ScenarioName,
-    world: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--world", help="Who decides: old, fifo, multifactor, gpuledger, or all of them; repeatable."
-        ),
-    ] = None,
+    world: Worlds = None,
     seed: Seed = None,
     days: Days = None,
     report: ReportFile = None,
-    parquet: Annotated[
-        Path | None,
-        typer.Option("--parquet", metavar="FILE", help="Write every figure as a row; needs pyarrow."),
-    ] = None,
-    events: Annotated[
-        Path | None,
-        typer.Option(
-            "--events",
-            metavar="FILE",
-            help="Write what a ledger would have been told, for `gpuledger import events`; of one world.",
-        ),
-    ] = None,
-    swf: Annotated[
-        Path | None,
-        typer.Option(
-            "--swf",
-            metavar="FILE",
-            help="Write what was submitted, in the Standard Workload Format, for other simulators; of one world.",
-        ),
-    ] = None,
+    parquet: ParquetFile = None,
+    events: EventsFile = None,
+    swf: SwfFile = None,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
