@@ -243,7 +243,12 @@ class Leading:
         began = time.monotonic()
         if led.base is not None and began >= led.answered:
             at_s = self._now_s()
-            amended = issuing.amend(led.base, at_s)
+            try:
+                amended = issuing.amend(led.base, at_s)
+            except (
+                Refused
+            ):  # a state that contradicts itself: the full cycle says what is wrong, if it still is
+                amended = None
             led.base = None if amended is None else amended.base
             if amended is not None:
                 led.seq = amended.base.seq

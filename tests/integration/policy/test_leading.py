@@ -19,6 +19,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock, instant
 from gpuledger.kernel.errors import Conflict, Fenced, Refused, Unavailable
 from gpuledger.ledger import cycles, policy_status
+from gpuledger.policy.amending import Amended, Base
 from gpuledger.policy.kept import decisions_of
 from gpuledger.policy.leading import Leading, Terms
 from gpuledger.policy.service import Issued, Issuing
@@ -126,6 +127,30 @@ def test_an_end_is_answered_before_the_next_minute_and_only_once(world: World) -
     assert instants(world) == [NOON, NOON + 1]
     with reading(world.engine) as reader:
         assert decisions_of(reader, "c", cycles.latest(reader, "c", at_s=NOON + 1)) is not None  # type: ignore[arg-type]
+
+
+class Refusing(Issuing):
+    """Finds a state that contradicts itself when it is to be amended."""
+
+    def amend(self, base: Base, at_s: int) -> Amended | None:
+        raise Refused("workload 'w' is pending twice")
+
+
+class RefusingLeading(Leading):
+    def _issuing(self, connection: sa.Connection, *, every_s: int | None = None) -> Issuing:
+        return Refusing(connection, self._clock, self._calendar, every_s=every_s)
+
+
+def test_what_cannot_be_amended_is_decided_by_a_full_cycle_and_nobody_stops_leading(world: World) -> None:
+    clock = FixedClock(instant(NOON))
+    process = RefusingLeading(world.engine, clock, Calendar(), Terms(clusters=("c",)))
+    with process._session() as connection:
+        process.turn(connection)
+        world.intake.take([submitted("w-debug", "c/b", NOON, 1)])
+        process._led["c"].rested = 0.0
+        clock.at += timedelta(seconds=1)
+        process.turn(connection)
+    assert instants(world) == [NOON, NOON + 1]
 
 
 def test_who_stands_by_runs_no_cycle_and_takes_over_with_the_next_interval(world: World) -> None:

@@ -70,13 +70,16 @@ class Book:
         append(self.writer, book_of(fact), [event], clock=self.clock, calendar=CALENDAR)
 
     def begin(self) -> None:
-        """Hosts, accounts, runs and a queue."""
+        """A rate card, hosts, accounts, runs and a queue."""
+        weights = {"H100": self.draw.choice((500, 1000, 2000)), "B300": 3000}
+        self.tell(budget.PolicyChanged(policy="rate_card", weights=weights, by="ada", reason="test"), 0)
         for account in dict.fromkeys(node for path in ACCOUNTS for node in lineage(path)):
             self.tell(budget.AccountCreated(account=account), 0)
             share = budget.ShareSet(account=account, share=self.draw.randint(1, 4), reason="test", by="ada")
             self.tell(share, 0)
         for name, gpus in HOSTS.items():
-            fact = host.Registered(cluster="alpha", host=name, gpus=gpus, gpu_model="H100")
+            model = "B300" if name == "h4" else "H100"
+            fact = host.Registered(cluster="alpha", host=name, gpus=gpus, gpu_model=model)
             self.tell(fact, START_S - 9 * 86_400)
         free = dict(HOSTS)
         for n in range(self.draw.randrange(6)):
@@ -103,7 +106,7 @@ class Book:
             cluster="alpha", workload=name, account=self.draw.choice(ACCOUNTS), user="ada",
             gpus_milli=1000 * gpus if gpus else self.draw.choice((500, 1000, 2000, 4000, 8000, 16_000)),
             minimum_runtime_s=self.draw.choice((0, 600, 3600, 7200)), priority=self.draw.choice((None, 5)),
-            gpu_model=self.draw.choice((None, None, "h100", "other")),
+            gpu_model=self.draw.choice((None, None, "h100", "b300", "other")),
             eligible_at=None if later_s is None else instant(at_s + later_s),
         )  # fmt: skip
         self.tell(fact, at_s)
@@ -195,7 +198,12 @@ def check(book: Book, oracle: Oracle, base: Base, found: Amended) -> None:
 def test_amendments_say_what_full_cycles_on_the_carried_out_state_would(empty: sa.Engine, seed: int) -> None:
     draw = random.Random(seed)
     with empty.connect() as connection, connection.begin() as transaction:
-        config = PolicyConfig(quantum_s=draw.choice((60, 900)), window_s=draw.choice((3600, 7 * 86_400)))
+        config = PolicyConfig(
+            quantum_s=draw.choice((60, 900)),
+            window_s=draw.choice((3600, 7 * 86_400)),
+            unit=draw.choice(("physical", "weighted")),
+            division=draw.choice(("deficit", "credits")),
+        )
         book = Book(Reader(connection), Writer(connection), draw, config)
         book.begin()
         base, oracle = recorded(book)
