@@ -167,10 +167,17 @@ class SparseWalk:
             self._look_at(self._blocks.spot(block, place))
 
     def _has_no_room(self, ask: Ask) -> bool:
-        if ask not in self._roomless:
-            if not self._walk.has_no_room(ask):
+        """Say so; where the shortest work of a size has no room, none of that size has."""
+        if ask in self._roomless:
+            return True
+        klass, gpus_milli, gpu_model, _ = ask
+        shortest = (klass, gpus_milli, gpu_model, 0)
+        if shortest not in self._roomless:
+            if self._walk.has_no_room(shortest):
+                self._roomless.add(shortest)
+            elif not self._walk.has_no_room(ask):
                 return False
-            self._roomless.add(ask)
+        self._roomless.add(ask)
         return True
 
     def _look_at_own(self, leaf: str, line: Line, least: int, rank: Rank | None) -> None:
