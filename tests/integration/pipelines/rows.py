@@ -141,22 +141,7 @@ class Database:
                 for n, w in enumerate(facts.waits)
             ],
         )  # fmt: skip
-        self.execute(
-            "INSERT INTO ledger.hosts (book, host, gpus, gpu_model, state, from_at, to_at, since_seq)"
-            " VALUES (:b, :h, :g, :m, :s, :f, :t, 1)",
-            [
-                {
-                    "b": book,
-                    "h": h.name,
-                    "g": h.gpus,
-                    "m": h.gpu_model,
-                    "s": h.state,
-                    "f": at(h.from_s),
-                    "t": at(h.to_s),
-                }
-                for h in facts.hosts
-            ],
-        )
+        self._install(book, facts.hosts)
         self.execute(
             "INSERT INTO ledger.shares (account, from_at, share, set_seq) VALUES (:a, :f, :s, :n)",
             [{"a": s.account, "f": at(s.from_s), "s": s.share, "n": n} for n, s in enumerate(facts.shares)],
@@ -181,6 +166,17 @@ class Database:
                 "INSERT INTO ledger.organisation (set_seq, timezone, period) VALUES (1, :z, 'month')",
                 z=facts.timezone,
             )
+
+    def _install(self, book: str, hosts: list[Host]) -> None:
+        self.execute(
+            "INSERT INTO ledger.hosts (book, host, gpus, gpu_model, state, from_at, to_at, since_seq)"
+            " VALUES (:b, :h, :g, :m, :s, :f, :t, 1)",
+            [
+                {"b": book, "h": h.name, "g": h.gpus, "m": h.gpu_model, "s": h.state, "f": at(h.from_s),
+                 "t": at(h.to_s)}
+                for h in hosts
+            ],
+        )  # fmt: skip
 
     def _submit(self, book: str, workloads: list[str]) -> None:
         """Say in the journal that somebody asked for the workloads; nothing is ever taken out of it."""
