@@ -28,6 +28,9 @@ from gpuledger.simulator.scenario import AccountSpec, Scenario
 DAY_S = 86_400
 HOUR_S = 3_600
 _NAMED_MAX = 3
+_ONE_CLUSTER = (
+    "one cluster: what accounts used of others does not count here, though the policy looks at all of them"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +163,13 @@ def read_stretch(reader: Reader, stretch: Stretch, in_force: InForce) -> Retold:
         faults=there.faults,
         policy=in_force.policy,
         cycle_s=read_cadence(reader, cluster, end_s, seq=seq).cycle_s,
-        notes=(*told_of_jobs, *there.notes, *told_of_past, *_changed(reader, stretch, start_s)),
+        notes=(
+            *told_of_jobs,
+            *there.notes,
+            *told_of_past,
+            *_changed(reader, stretch, start_s),
+            *((_ONE_CLUSTER,) if in_force.policy.scope == "clusters" else ()),
+        ),
     )
     return Retold(scenario=scenario, facts=facts)
 

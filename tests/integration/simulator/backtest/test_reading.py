@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from gpuledger.database.engine import make_engine, reading
 from gpuledger.events import workload
+from gpuledger.events.budget import ShareSet
 from gpuledger.events.envelope import make
 from gpuledger.ingest.importer import LedgerSink, run_import
 from gpuledger.ingest.intake import Intake
@@ -112,7 +113,9 @@ def told_to_a_ledger(engine: sa.Engine, path: Path) -> list[Fact]:
     return facts
 
 
-def retold(engine: sa.Engine, vector: dict[str, int] | None = None) -> Retold:
+def retold(
+    engine: sa.Engine, vector: dict[str, int] | None = None, everywhere: dict[str, int | str] | None = None
+) -> Retold:
     stretch = Stretch(
         cluster="c",
         from_s=SCENARIO.measured_from_s,
@@ -122,7 +125,8 @@ def retold(engine: sa.Engine, vector: dict[str, int] | None = None) -> Retold:
         vector=vector,
     )
     with reading(engine) as reader:
-        return read_stretch(reader, stretch, read_in_force(reader, "c", stretch.from_s, vector))
+        in_force = read_in_force(reader, "c", stretch.from_s, vector)
+        return read_stretch(reader, stretch, replace(in_force, everywhere=everywhere or in_force.everywhere))
 
 
 def happened(facts: Iterable[Fact]) -> list[tuple[Any, ...]]:
@@ -221,6 +225,20 @@ def test_what_was_booked_later_is_not_known(engine: sa.Engine, tmp_path: Path) -
     names = [job.job for job in before.scenario.demand(0).first()]
     assert [job.job for job in retold(engine, vector).scenario.demand(0).first()] == names
     assert {job.job for job in retold(engine).scenario.demand(0).first()} == {*names, "late"}
+
+
+def test_what_is_not_followed_is_said(engine: sa.Engine, tmp_path: Path) -> None:
+    """A share that is set in the time, and a policy that looks at other clusters, too."""
+    told_to_a_ledger(engine, tmp_path / "events.ndjson")
+    assert retold(engine).scenario.notes == retold(engine, everywhere={"scope": "cluster"}).scenario.notes
+    change = ShareSet(account="org/a", share=9, reason="test", by="test")
+    intake = Intake(engine, FixedClock(instant(SCENARIO.end_s)), Calendar())
+    intake.take([make(id="later", source="test", at_s=SCENARIO.measured_from_s + 60, data=change)[0]])
+    found = retold(engine, everywhere={"scope": "clusters"})
+    told = " ".join(found.scenario.notes)
+    assert "shares of org/a were set in that time" in told
+    assert "what accounts used of others does not count" in told
+    assert found.scenario.accounts == SCENARIO.accounts  # as it was when it began
 
 
 def test_a_time_without_hosts_is_refused(engine: sa.Engine) -> None:
