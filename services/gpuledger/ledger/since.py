@@ -1,7 +1,7 @@
 """What a cluster's book and that of the organisation have come to hold since a row: whether it is only new work.
 
-A cycle by event is right while nothing else is there (docs/decisions/0038). Starts are named here; whether they were
-ordered is the policy's to say.
+A cycle by event is right while nothing else is there (docs/decisions/0038). Starts and admissions are named here;
+whether they were ordered is the policy's to say.
 """
 
 from typing import NamedTuple
@@ -13,11 +13,11 @@ from gpuledger.ledger.copying import driver
 ROWS_MAX = 256
 """After more rows nobody looks at each: a full cycle is as soon done."""
 
-SUBMITTED, STARTED = "workload.submitted", "workload.started"
+SUBMITTED, STARTED, DECIDED = "workload.submitted", "workload.started", "decision.made"
 
 _CYCLES = ("allocation.issued", "allocation.amended")
 
-_UNREAD = ("workload.preemption_announced", "source.heartbeat")
+_UNREAD = ("workload.preemption_announced", "workload.ready", "workload.located", "source.heartbeat")
 """Rows that nothing is read from that a cycle is told."""
 
 
@@ -28,12 +28,14 @@ class Since(NamedTuple):
         seq: The newest row of the cluster's book.
         submitted: Workloads that the book did not know before, in the order of their rows.
         started: Workloads of which a start was booked.
+        admitted: Workloads about which an admission decided.
         cycles: The ids of cycles and amendments that were recorded.
     """
 
     seq: int
     submitted: tuple[str, ...]
     started: tuple[str, ...]
+    admitted: tuple[str, ...]
     cycles: tuple[str, ...]
 
 
@@ -60,15 +62,17 @@ def since(reader: Reader, cluster: str, seq: int, *, org_seq: int) -> Since | No
         " FROM ledger.journal AS j WHERE j.book = %s AND j.seq > %s ORDER BY j.seq",
         (cluster, seq),
     )
-    found: dict[str, list[str]] = {SUBMITTED: [], STARTED: [], "": []}
+    found: dict[str, list[str]] = {SUBMITTED: [], STARTED: [], DECIDED: [], "": []}
     for type_, workload, cycle, was_known in rows:
         if type_ in _CYCLES:
             found[""].append(cycle)
-        elif type_ == STARTED or (type_ == SUBMITTED and not was_known):
+        elif type_ in (STARTED, DECIDED) or (type_ == SUBMITTED and not was_known):
             found[type_].append(workload)
         elif type_ not in _UNREAD:
             return None
-    return Since(newest, tuple(found[SUBMITTED]), tuple(found[STARTED]), tuple(found[""]))
+    return Since(
+        newest, tuple(found[SUBMITTED]), tuple(found[STARTED]), tuple(found[DECIDED]), tuple(found[""])
+    )
 
 
 def eligible_between(reader: Reader, cluster: str, after_s: int, at_s: int) -> list[str]:

@@ -1,7 +1,8 @@
 """What a submission between two cycles changes: decided from what the newest cycle was told, while that is right.
 
-It is right while the cluster's book and ``~org`` have come to hold nothing but new submissions, and starts that the
-cycle or an amendment ordered, as they ordered them. Anything else calls for a full cycle (docs/decisions/0054).
+It is right while the cluster's book and ``~org`` have come to hold nothing but new submissions, and what the cycle or
+an amendment ordered, admitted and started as they ordered it. Anything else calls for a full cycle
+(docs/decisions/0054).
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +13,10 @@ import msgspec
 
 from gpuledger.database.engine import Reader
 from gpuledger.events.budget import AllocationAmended, AllocationIssued
+from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK
-from gpuledger.ledger.since import eligible_between, hosts_change_between, since
+from gpuledger.ledger import store
+from gpuledger.ledger.since import Since, eligible_between, hosts_change_between, since
 from gpuledger.policy.cycle import Action, Cycle, Decision, Shared
 from gpuledger.policy.decisions import STARTED
 from gpuledger.policy.incremental import Prepared
@@ -98,7 +101,7 @@ def amend(reader: Reader, base: Base, at_s: int) -> Amended | None:
         or at_s - base.told.at_s > AGE_S
         or not base.cycles.issuperset(came.cycles)
         or hosts_change_between(reader, cluster, base.looked_s, at_s)
-        or not _as_ordered(reader, base, came.started, at_s)
+        or not _as_ordered(reader, base, came, at_s)
     ):
         return None
     names = dict.fromkeys((*came.submitted, *eligible_between(reader, cluster, base.looked_s, at_s)))
@@ -164,14 +167,23 @@ def decide(
     return _Decided(after, fact, cycle)
 
 
-def _as_ordered(reader: Reader, base: Base, started: Sequence[str], at_s: int) -> bool:
-    """Tell whether each of some workloads runs, as it was ordered to and not before."""
-    names = sorted(set(started))
-    runs = read_running(reader, base.issued.cluster, at_s, base.prepared.config, only=names)
-    if [run.workload for run in runs] != names:
+def _as_ordered(reader: Reader, base: Base, came: Since, at_s: int) -> bool:
+    """Tell whether what was admitted and started was ordered so: it runs as ordered, and holds what was counted."""
+    cluster, started, admitted = base.issued.cluster, sorted(set(came.started)), sorted(set(came.admitted))
+    ordered = {run.workload: run for run in base.prepared.ordered} if started or admitted else {}
+    if not ordered.keys() >= {*started, *admitted}:
         return False
-    ordered = {run.workload: run for run in base.prepared.ordered} if names else {}
-    return all(run.workload in ordered and _is_like(run, ordered[run.workload]) for run in runs)
+    runs = read_running(reader, cluster, at_s, base.prepared.config, only=started)
+    decisions = [
+        (ordered[name], known.data)
+        for name, known in store.facts_of(reader, cluster, admitted)
+        if isinstance(known.data, DecisionMade)
+    ]
+    return (
+        [run.workload for run in runs] == started
+        and all(_is_like(run, ordered[run.workload]) for run in runs)
+        and all(_is_held_for(run, decision) for run, decision in decisions)
+    )
 
 
 def _is_like(run: RunningRun, ordered: RunningRun) -> bool:
@@ -179,3 +191,11 @@ def _is_like(run: RunningRun, ordered: RunningRun) -> bool:
         (one.account, one.gpus_milli, one.klass, dict(one.placement)) for one in (run, ordered)
     )
     return of_run == of_order and run.started_at_s >= ordered.started_at_s
+
+
+def _is_held_for(ordered: RunningRun, decision: DecisionMade) -> bool:
+    """Tell whether an admission set aside what the order counted as used."""
+    protected_s = ordered.protected_until_s - ordered.started_at_s
+    return (decision.account, decision.gpus_milli, decision.klass, decision.hold_s, decision.extends_from) == (
+        ordered.account, ordered.gpus_milli, ordered.klass, protected_s, None,
+    )  # fmt: skip

@@ -16,6 +16,8 @@ from tests.integration.ledger.books import (
 from gpuledger.database.engine import reading
 from gpuledger.events import heartbeat
 from gpuledger.events.budget import ShareSet
+from gpuledger.events.decision import DecisionMade
+from gpuledger.events.workload import Located, Ready
 from gpuledger.ledger import queries
 from gpuledger.ledger.since import ROWS_MAX, Since, eligible_between, hosts_change_between, since
 
@@ -42,12 +44,28 @@ def after(ledger: Ledger, before: dict[str, int]) -> Since | None:
 
 def test_new_work_starts_and_heartbeats_are_told_in_their_order(known: Ledger) -> None:
     before = sequences(known)
-    assert after(known, before) == Since(before[CLUSTER], (), (), ())
+    assert after(known, before) == Since(before[CLUSTER], (), (), (), ())
     known.append(told(NOON, submitted("w9", account="org/a")), told(NOON, started("w1", hosts=["h1"])))
     known.append(
-        told(NOON, heartbeat.Heartbeat(cluster=CLUSTER)), told(NOON, submitted("w5", account="org/a"))
+        told(NOON, heartbeat.Heartbeat(cluster=CLUSTER)),
+        told(NOON, submitted("w5", account="org/a")),
+        told(NOON, Ready(cluster=CLUSTER, workload="w1", run="r1")),
+        told(NOON, Located(cluster=CLUSTER, workload="w1", run="r1", handles=["job/1"])),
+        told(
+            NOON,
+            DecisionMade(
+                cluster=CLUSTER,
+                workload="w2",
+                attempt=1,
+                klass="allocated",
+                account="org/a",
+                gpus_milli=8000,
+                hold_gpu_ms=8000,
+                reason="it fits",
+            ),
+        ),
     )
-    assert after(known, before) == Since(sequences(known)[CLUSTER], ("w9", "w5"), ("w1",), ())
+    assert after(known, before) == Since(sequences(known)[CLUSTER], ("w9", "w5"), ("w1",), ("w2",), ())
 
 
 def test_a_workload_that_was_known_is_no_new_work(known: Ledger) -> None:

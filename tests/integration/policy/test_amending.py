@@ -9,12 +9,22 @@ from tests.integration.policy.worlds import HOUR, NOON
 
 from gpuledger.database.engine import reading
 from gpuledger.events import heartbeat, host, workload
+from gpuledger.events.decision import DecisionMade
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.policy.amending import AGE_S, FEW
 from gpuledger.policy.directives import directives
 from gpuledger.policy.leading import Leading, Terms
 from gpuledger.policy.service import issue_cycle
+
+
+def admitted(led: Led, name: str, gpus: int, hold_s: int) -> None:
+    """Let an admission set GPUs aside for an attempt."""
+    fact = DecisionMade(
+        cluster="c", workload=name, attempt=1, klass="allocated", account="c/b", gpus_milli=gpus * 1000,
+        hold_gpu_ms=gpus * 1000 * hold_s, reason="test", expires_at=instant(led.now_s + HOUR),
+    )  # fmt: skip
+    led.tell(fact)
 
 
 def test_a_submission_is_ordered_at_once_without_a_full_cycle(led: Led) -> None:
@@ -48,7 +58,9 @@ def test_orders_of_the_cycle_stand_beside_those_of_its_amendments(led: Led) -> N
 def test_starts_as_they_were_ordered_call_for_nothing(led: Led) -> None:
     led.submit("w-1", 1)
     led.turn()
+    admitted(led, "w-b", 4, HOUR)
     led.start("w-b", 4, hosts_of(led, "w-b"))
+    led.tell(workload.Ready(cluster="c", workload="w-b", run="1"))
     led.start("w-1", 1, hosts_of(led, "w-1"))
     led.submit("w-2", 1)
     led.tell(heartbeat.Heartbeat(cluster="c"))
@@ -64,6 +76,14 @@ def another_host(led: Led) -> None:
 
 def fewer_gpus(led: Led) -> None:
     led.start("w-b", 2, hosts_of(led, "w-b"))
+
+
+def admitted_otherwise(led: Led) -> None:
+    admitted(led, "w-b", 4, 2 * HOUR)
+
+
+def admitted_unordered(led: Led) -> None:
+    admitted(led, "w-large", 16, HOUR)
 
 
 def nobody_ordered(led: Led) -> None:
@@ -109,7 +129,8 @@ def a_cycle_by_hand(led: Led) -> None:
 @pytest.mark.parametrize(
     "happens",
     [
-        another_host, fewer_gpus, nobody_ordered, another_class, before_the_order, an_end, a_cancellation, a_host,
+        another_host, fewer_gpus, admitted_otherwise, admitted_unordered, nobody_ordered, another_class,
+        before_the_order, an_end, a_cancellation, a_host,
         a_share, said_otherwise, a_new_account, many_at_once, a_cycle_by_hand,
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.property.ledger.test_laws import _database
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events import budget, heartbeat, host, workload
+from gpuledger.events import budget, decision, heartbeat, host, workload
 from gpuledger.events.envelope import book_of, make
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.accounts import lineage
@@ -59,6 +59,7 @@ class Book:
     told: int = 0
     submitted: int = 0
     ordered: dict[str, dict[str, Any]] = field(default_factory=dict)
+    asked: dict[str, workload.Submitted] = field(default_factory=dict)
 
     @property
     def clock(self) -> FixedClock:
@@ -109,6 +110,7 @@ class Book:
             gpu_model=self.draw.choice((None, None, "h100", "b300", "other")),
             eligible_at=None if later_s is None else instant(at_s + later_s),
         )  # fmt: skip
+        self.asked[name] = fact
         self.tell(fact, at_s)
         return name
 
@@ -116,10 +118,25 @@ class Book:
         self.ordered |= {one["workload"]: one for one in decisions if one["action"] == "start"}
 
     def carry_out(self, name: str, classes: dict[str, str]) -> None:
-        hosts = self.ordered.pop(name)["hosts"]
+        hosts, klass = self.ordered.pop(name)["hosts"], classes[name]
+        if self.draw.random() < 0.5:
+            self.admit(name, sum(hosts.values()), klass)
         fact = workload.Started(
             cluster="alpha", workload=name, run="r", attempt=1, gpus_milli=sum(hosts.values()), hosts=sorted(hosts),
             host_gpus_milli=hosts, klass="allocated" if classes[name] == "allocated" else "unallocated",
+        )  # fmt: skip
+        self.tell(fact, self.now_s)
+        if self.draw.random() < 0.3:
+            self.tell(workload.Ready(cluster="alpha", workload=name, run="r"), self.now_s)
+
+    def admit(self, name: str, gpus_milli: int, klass: str) -> None:
+        """Set aside what protects a start, as ``admit`` does."""
+        asked = self.asked[name]
+        hold_s = (asked.minimum_runtime_s or 0) if klass == "allocated" else 0
+        fact = decision.DecisionMade(
+            cluster="alpha", workload=name, attempt=1, klass="allocated" if klass == "allocated" else "unallocated",
+            account=asked.account, gpus_milli=gpus_milli, hold_gpu_ms=gpus_milli * hold_s, reason="test",
+            expires_at=instant(self.now_s + 1800) if hold_s else None, org_seq=1,
         )  # fmt: skip
         self.tell(fact, self.now_s)
 
