@@ -4,6 +4,8 @@ import dagster as dg
 
 from gpuledger_pipelines.declaring import ledger_specs
 from gpuledger_pipelines.defs.budget import assets as budget
+from gpuledger_pipelines.defs.close.job import PeriodClose, close_period
+from gpuledger_pipelines.defs.close.schedules import closes
 from gpuledger_pipelines.defs.hosts import assets as hosts
 from gpuledger_pipelines.defs.layers import assets as layers
 from gpuledger_pipelines.defs.owed import assets as owed
@@ -31,9 +33,12 @@ roll_up = dg.define_asset_job(
 
 defs = dg.Definitions(
     assets=[*ledger_specs(), *ASSETS],
-    jobs=[roll_up],
-    schedules=[hourly, nightly],
-    resources={"warehouse": Warehouse(url=dg.EnvVar(URL_VARIABLE))},
+    jobs=[roll_up, close_period],
+    schedules=[hourly, nightly, closes],
+    resources={
+        "warehouse": Warehouse(url=dg.EnvVar(URL_VARIABLE)),
+        "close": PeriodClose.configure_at_launch(),
+    },
     # The work is done by PostgreSQL; a process per step would only import the libraries again.
     executor=dg.in_process_executor,
 )

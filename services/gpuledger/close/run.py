@@ -85,11 +85,8 @@ def run(
     with one_closer(closer.engine, closer.cluster):
         under_way = steps.check(closer)
         repeated = under_way is not None and under_way.digest is not None
-        if under_way is None:
-            # Before anything is shut: what the record has and the ledger has not still belongs into the period.
-            steps.reconcile(closer, compare, accept=accept)
         on_step("freeze")
-        rows = steps.freeze(closer)
+        rows = steps.freeze(closer, compare, accept=accept)
         told = rows.reconciled
         if rows.closed_seq is None:
             on_step("reconcile")

@@ -126,15 +126,24 @@ def check(closer: Closer) -> CloseRows | None:
     return None
 
 
-def freeze(closer: Closer) -> CloseRows:
+def freeze(closer: Closer, compare: Compare | None = None, *, accept: bool = False) -> CloseRows:
     """Charge open runs up to the period's end and shut it; return the close that is under way.
+
+    The record is compared before anything is shut: what it has and the ledger has not still belongs into the period.
+
+    Args:
+        closer: Who closes what.
+        compare: Compares the ledger with the scheduler's own record, where there is one.
+        accept: Go on whatever differs from it.
 
     Raises:
         NotFound: When the cluster has no book.
+        Stopped: When runs differ from the record without a cause.
         Refused: When the period is not over, or an earlier one is still open.
         Unavailable: When a source may still tell of the period.
     """
-    check(closer)
+    if check(closer) is None:
+        reconcile(closer, compare, accept=accept)
 
     def work(writer: Writer) -> CloseRows:
         shut = closing.freeze_period(
@@ -158,7 +167,7 @@ def reconcile(closer: Closer, compare: Compare | None, *, accept: bool = False) 
 
     Args:
         closer: Who closes what.
-        compare: Compares.
+        compare: Compares; None where there is no record.
         accept: Go on whatever differs: it is told in the file.
 
     Raises:

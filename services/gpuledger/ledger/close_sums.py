@@ -4,6 +4,7 @@ from itertools import groupby
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.ledger.booked import Crossing, Moved, Sum
+from gpuledger.ledger.charges import WEIGHTED
 from gpuledger.ledger.close_rows import CloseRows
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.store import EFFECTIVE_PERIOD, LEGS
@@ -77,3 +78,13 @@ def moved(
         sums_ = tuple(Sum(*row[7:]) for row in told)
         found.append(Moved(seq, recorded_at, effective_at, type_, source, event_id, workload, sums_))
     return found
+
+
+def budgeted_periods(connection: Reader | Writer, cluster: str) -> list[str]:
+    """Return the periods of a cluster into whose budgets anything was booked, in order."""
+    rows = driver(connection).execute(
+        "SELECT DISTINCT period FROM ledger.balances WHERE book = %s AND pot = 'budget' AND commodity = %s"
+        " ORDER BY period",
+        (cluster, WEIGHTED),
+    )
+    return [period for (period,) in rows]

@@ -62,5 +62,5 @@ def test_the_job_restates_every_table() -> None:
 
 def test_nothing_runs_by_itself_until_somebody_turns_it_on() -> None:
     schedules = list(defs.schedules or ())
-    assert {s.name for s in schedules} == {"hourly", "nightly"}  # type: ignore[union-attr]
+    assert {s.name for s in schedules} == {"closes", "hourly", "nightly"}  # type: ignore[union-attr]
     assert {s.default_status for s in schedules} == {dg.DefaultScheduleStatus.STOPPED}  # type: ignore[union-attr]
