@@ -1,10 +1,12 @@
-"""What a cycle orders when one workload waits and nobody else could be concerned: where there is room, it starts.
+"""What a cycle orders while one account alone has work that waits, and nobody else could be concerned: it starts.
 
-Then there is nobody to be compared with. A start of one who holds no reservation looks at what is free and soon free,
-and at reservations; when no run was told to leave, no host drains and nothing is reserved, what is free is all of it.
-So neither use, nor shares beyond what makes work funded, nor who runs changes what is ordered.
+Then there is no other account to be compared with: funded work comes first, and inside an account priority, submit time
+and id decide. A start of one who holds no reservation looks at what is free and soon free, and at reservations; when
+no host drains and nothing is reserved, what is free is all of it. So neither use, nor shares beyond what makes work
+funded, nor who runs changes what is ordered, as long as all of it fits.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gpuledger.policy.placement import Placement, Room
@@ -12,30 +14,44 @@ from gpuledger.policy.state import PendingWorkload, WorkClass
 
 
 class Lone(NamedTuple):
-    """The only order of a cycle.
+    """A start.
 
     Args:
-        placement: Where the workload starts.
-        klass: As what it starts.
+        workload: Who starts.
+        placement: Where.
+        klass: As what.
     """
 
+    workload: str
     placement: Placement
     klass: WorkClass
 
 
-def alone(waits: PendingWorkload, room: Room, at_s: int, *, is_funded: bool) -> Lone | None:
-    """Return the start that is all that ``run_cycle`` orders while one workload waits; None when only a cycle can say.
+def alone(
+    waiting: Iterable[PendingWorkload], room: Room, at_s: int, *, is_funded: bool
+) -> tuple[Lone, ...] | None:
+    """Return the starts that are all that ``run_cycle`` orders, in its order; None when only a cycle can say.
 
     Args:
-        waits: The only one that waits, on a cluster without reservations, hosts that drain, and runs that an earlier
-            cycle told to leave.
-        room: What its hosts have free.
+        waiting: All that waits, of one account, on a cluster without reservations and hosts that drain.
+        room: What its hosts have free; it stays as it is.
         at_s: The instant of the cycle.
-        is_funded: Whether shares are above 0 all along the path of its account.
+        is_funded: Whether shares are above 0 all along the path of the account.
     """
-    if waits.eligible_at_s > at_s:
-        return None
-    placement = room.fit(waits.gpus_milli, waits.gpu_model)
-    if placement is None:
-        return None
-    return Lone(placement, "allocated" if is_funded and waits.minimum_runtime_s > 0 else "unallocated")
+    queue = sorted(
+        (not (is_funded and one.minimum_runtime_s > 0), -one.priority, one.submitted_at_s, one.workload, one)
+        for one in waiting
+    )
+    if len(queue) > 1:
+        if sum(one.gpus_milli for *_, one in queue) > room.free_milli:
+            return None
+        room = room.copy()
+    found: list[Lone] = []
+    for is_unallocated, _, _, _, one in queue:
+        placement = room.fit(one.gpus_milli, one.gpu_model)
+        if placement is None or one.eligible_at_s > at_s:
+            return None
+        if len(queue) > 1:
+            room.take(placement)
+        found.append(Lone(one.workload, placement, "unallocated" if is_unallocated else "allocated"))
+    return tuple(found)

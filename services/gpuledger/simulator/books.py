@@ -7,7 +7,7 @@ at once, and how much of a run is on which of its hosts is remembered rather tha
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple, assert_never
@@ -92,6 +92,8 @@ class Books:
         self._jobs: dict[str, Job] = {}
         self._running: dict[str, RunningRun] = {}
         self._pending: dict[str, PendingWorkload] = {}
+        self._waiting: Counter[str] = Counter()
+        """How many wait of each account that has any."""
         self._use: dict[tuple[str, WorkClass], Past] = {}
         self._workers: Counter[str] = Counter()
         """How many runs each account has, those of each class."""
@@ -110,9 +112,9 @@ class Books:
         """What is free on the hosts that take runs. Only to be looked at."""
         return self._hosts.room
 
-    def only_waiting(self) -> PendingWorkload | None:
-        """Return the only workload that waits; None when there is none, or more than one."""
-        return next(iter(self._pending.values())) if len(self._pending) == 1 else None
+    def only_waiting(self) -> Collection[PendingWorkload]:
+        """Return all that waits, if something does and all of it is work of one account; else nothing."""
+        return self._pending.values() if len(self._waiting) == 1 else ()
 
     def is_funded(self, account: str) -> bool:
         """Say whether work of an account is charged, if its minimum runtime is above 0."""
@@ -126,7 +128,7 @@ class Books:
                 self._jobs[job.job] = job
                 self._wait(job, at_s)
             case Cancelled(job=name):
-                self._pending.pop(name, None)
+                self._wait_no_more(name)
                 self._jobs.pop(name, None)
             case Started():
                 self._start(fact)
@@ -191,6 +193,14 @@ class Books:
             weight_permille=WEIGHT_ONE,
         )
         self._pending[job.job] = self._spelt(waits)
+        self._waiting[job.account] += 1
+
+    def _wait_no_more(self, name: str) -> None:
+        waited = self._pending.pop(name, None)
+        if waited is not None:
+            self._waiting[waited.account] -= 1
+            if not self._waiting[waited.account]:
+                del self._waiting[waited.account]
 
     def _spelt(self, waits: PendingWorkload) -> PendingWorkload:
         """Return the workload with its GPU model as hosts spell it, where one of them has it."""
@@ -199,7 +209,7 @@ class Books:
 
     def _start(self, fact: Started) -> None:
         job = self._jobs[fact.job]
-        self._pending.pop(fact.job, None)
+        self._wait_no_more(fact.job)
         protected_s = self._config.protected_s(job.minimum_runtime_s)
         if fact.klass == "allocated":
             protected_s = fact.protected_s

@@ -44,18 +44,20 @@ class InFull(Gpuledger):
     def _is_idle(self, cluster: Cluster) -> bool:
         return False
 
-    def _alone(self, cluster: Cluster) -> None:
-        return None
+    def _alone(self, cluster: Cluster) -> list[Start]:
+        return []
 
 
 class Seldom(Gpuledger):
-    """It counts how often it starts who waits alone without a cycle."""
+    """It counts whom it starts without a cycle: those who wait alone, and those who do beside work of their account."""
 
-    lone = 0
+    def __init__(self, world: Scenario) -> None:
+        super().__init__(world)
+        self.lone: Counter[bool] = Counter()
 
-    def _alone(self, cluster: Cluster) -> Start | None:
+    def _alone(self, cluster: Cluster) -> list[Start]:
         found = super()._alone(cluster)
-        self.lone += found is not None
+        self.lone[len(found) > 1] += len(found)
         return found
 
 
@@ -106,14 +108,18 @@ def test_cycles_that_are_left_out_or_cut_short_change_nothing(seed: int, gap_s: 
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_who_waits_alone_starts_without_a_cycle_as_with_one(seed: int) -> None:
+def test_an_account_that_alone_waits_has_starts_without_a_cycle_as_with_one(seed: int) -> None:
     rng = random.Random(f"calm {seed}")
-    jobs = list(drawn(rng, 60, pauses_s=(0, 20, 2_000, 2_000, 9_000)))
+    jobs: list[Job] = []
+    for one in drawn(rng, 60, pauses_s=(0, 0, 2_000, 9_000, 9_000)):
+        account = jobs[-1].account if jobs and jobs[-1].submitted_s == one.submitted_s else one.account
+        jobs.append(replace(one, account=account))
     faults = FaultModel(mtbf_s=60_000, repair_s=2_000, drain_mtbf_s=80_000, drain_repair_s=900)
     given = scenario(jobs, hosts=(8, 8, 8, 4), faults=faults, accounts=ACCOUNTS, seed=seed, days=4)
     seldom = Seldom(given)
     facts = [repr(fact) for fact in simulate(given, seldom)]
-    assert seldom.lone > 10
+    assert seldom.lone[False] > 10
+    assert seldom.lone[True] > 3
     assert facts == [repr(fact) for fact in simulate(given, InFull(given))]
 
 

@@ -11,8 +11,8 @@ ROOM = Room(hosts(8, 4), [{"h0": 3000}])
 
 
 def test_it_starts_where_placement_packs_it() -> None:
-    found = alone(pending("w", "a", gpus=4), ROOM, AT_S, is_funded=True)
-    assert found == ({"h1": 4000}, "allocated")
+    found = alone([pending("w", "a", gpus=4)], ROOM, AT_S, is_funded=True)
+    assert found == (("w", {"h1": 4000}, "allocated"),)
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ def test_it_is_charged_when_it_is_funded_and_wants_to_be_protected(
     *, hours: int, is_funded: bool, klass: WorkClass
 ) -> None:
     waits = pending("w", "a", gpus=1, hours=hours)
-    found = alone(waits, ROOM, AT_S, is_funded=is_funded)
+    found = alone([waits], ROOM, AT_S, is_funded=is_funded)
     assert found is not None
-    assert found.klass == klass
+    assert [lone.klass for lone in found] == [klass]
 
 
 @pytest.mark.parametrize(
@@ -37,4 +37,26 @@ def test_only_a_cycle_can_say_what_becomes_of_who_cannot_start(
     gpus: float, taken: Placement, later_s: int
 ) -> None:
     waits = pending("w", "a", gpus=gpus, eligible_at_s=AT_S + later_s)
-    assert alone(waits, Room(hosts(8, 4), [taken]), AT_S, is_funded=True) is None
+    assert alone([waits], Room(hosts(8, 4), [taken]), AT_S, is_funded=True) is None
+
+
+def test_of_several_the_funded_come_first_and_then_priority_submission_and_id_decide() -> None:
+    waiting = [
+        pending("unpaid", "a", gpus=1, hours=0, priority=9),
+        pending("b", "a", gpus=1, submitted_at_s=5),
+        pending("a", "a", gpus=1, submitted_at_s=5),
+        pending("early", "a", gpus=1, submitted_at_s=4),
+        pending("urgent", "a", gpus=1, submitted_at_s=6, priority=1),
+    ]
+    room = Room(hosts(8, 4))
+    found = alone(waiting, room, AT_S, is_funded=True)
+    assert found is not None
+    assert [lone.workload for lone in found] == ["urgent", "early", "a", "b", "unpaid"]
+    assert [lone.placement for lone in found] == [*({"h1": 1000} for _ in range(4)), {"h0": 1000}]
+    assert room.free_milli == 12_000
+
+
+@pytest.mark.parametrize("gpus", [(8, 5), (3, 3, 3, 3)], ids=["too many", "no host for the last"])
+def test_while_not_all_of_several_fit_only_a_cycle_can_say(gpus: tuple[int, ...]) -> None:
+    waiting = [pending(f"w{n}", "a", gpus=each) for n, each in enumerate(gpus)]
+    assert alone(waiting, Room(hosts(8, 4)), AT_S, is_funded=True) is None

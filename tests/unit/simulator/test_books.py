@@ -191,15 +191,18 @@ def test_the_room_is_what_a_state_leaves_free_whatever_became_of_hosts() -> None
     assert found.room.fit(6_000) == {"h0": 6_000}
 
 
-def test_who_waits_alone_is_the_only_one_that_waits() -> None:
-    found = books()
-    assert found.only_waiting() is None
-    found.told(submitted("j", 4))
-    waits = found.only_waiting()
-    assert waits is not None
-    assert waits.workload == "j"
+def test_an_account_waits_alone_while_all_that_waits_is_its_own() -> None:
+    found = books([submitted("j", 4)])
+    assert [waits.workload for waits in found.only_waiting()] == ["j"]
     found.told(submitted("k", 4))
-    assert found.only_waiting() is None
+    assert [waits.workload for waits in found.only_waiting()] == ["j", "k"]
+    found.told(submitted("other", 4, account="org/b"))
+    assert list(found.only_waiting()) == []
+    found.told(Cancelled(at_s=T0 + 5, job="other"))
+    found.told(started("j", 10, 60, h0=4))
+    assert [waits.workload for waits in found.only_waiting()] == ["k"]
+    found.told(started("k", 10, 60, h0=4))
+    assert list(found.only_waiting()) == []
 
 
 def test_work_is_funded_while_no_share_above_it_is_0() -> None:

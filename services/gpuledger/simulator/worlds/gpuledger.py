@@ -83,9 +83,9 @@ class Gpuledger:
         self._decided_s, self._due_s = at_s, (at_s // self._every_s + 1) * self._every_s
         if self._is_idle(cluster):
             return Orders(reserved={})
-        lone = self._alone(cluster)
-        if lone is not None:
-            return Orders(starts=[lone], reserved={}, wake_s=self._due_s)
+        starts = self._alone(cluster)
+        if starts:
+            return Orders(starts=starts, reserved={}, wake_s=self._due_s)
         cycle = self._cycle(cluster)
         if cycle is None:
             return Orders(reserved=self._reserved(cluster), wake_s=self._due_s)
@@ -106,13 +106,14 @@ class Gpuledger:
         busy = self._draining or self._has_told or self._books.reservations
         return not busy and self._config.division == "deficit"
 
-    def _alone(self, cluster: Cluster) -> Start | None:
-        """Return the start of the only one who waits, where that is all that a cycle orders (``policy.alone``)."""
-        waits = self._books.only_waiting()
-        if waits is None or not self._is_quiet():
-            return None
-        lone = alone(waits, self._books.room, cluster.at_s, is_funded=self._books.is_funded(waits.account))
-        return None if lone is None else self._started(waits.workload, lone.placement, lone.klass, cluster)
+    def _alone(self, cluster: Cluster) -> list[Start]:
+        """Return the starts of an account that waits alone, where a cycle orders nothing else (``policy.alone``)."""
+        waiting = self._books.only_waiting()
+        if not waiting or not self._is_quiet():
+            return []
+        is_funded = self._books.is_funded(next(iter(waiting)).account)
+        found = alone(waiting, self._books.room, cluster.at_s, is_funded=is_funded)
+        return [self._started(*lone, cluster) for lone in found or ()]
 
     def _catch_up(self, at_s: int) -> None:
         """Count the cycles at full intervals that had nothing to order and did not come."""
