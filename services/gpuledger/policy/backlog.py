@@ -10,7 +10,7 @@ from heapq import heappop, heappush, merge
 from itertools import count
 
 from gpuledger.policy.contenders import Contender
-from gpuledger.policy.fair_share import entry_of
+from gpuledger.policy.fair_share import Entering
 from gpuledger.policy.lines import ELIGIBLE, WORKLOAD, Entry, Line, Sums
 from gpuledger.policy.occupancy import Occupancy
 from gpuledger.policy.state import PendingWorkload, PolicyConfig, WorkClass
@@ -32,7 +32,7 @@ class Backlog:
     """
 
     def __init__(self, config: PolicyConfig, occupancy: Occupancy) -> None:
-        self._config = config
+        self._entering = Entering(config)
         self._occupancy = occupancy
         self._counter = count()
         self._later: list[tuple[int, int, PendingWorkload]] = []
@@ -54,20 +54,22 @@ class Backlog:
         """
         for workload in gone:
             self._drop(workload)
+        joining = list[PendingWorkload]()
         while self._later and self._later[0][0] <= at_s:
             _, _, workload = heappop(self._later)
             if self._outside.get(workload.workload) is workload:
                 del self._outside[workload.workload]
-                self._place(workload)
+                joining.append(workload)
         for workload in come:
             self.accounts[workload.account] += 1
             if not self._occupancy.is_possible(workload.gpus_milli, workload.gpu_model):
                 continue
             if workload.eligible_at_s <= at_s:
-                self._place(workload)
+                joining.append(workload)
             else:
                 self._outside[workload.workload] = workload
                 heappush(self._later, (workload.eligible_at_s, next(self._counter), workload))
+        self._place(joining)
 
     def oldest_s(self) -> dict[str, int]:
         """Return since when the oldest of each account is eligible that takes a place in the queue."""
@@ -103,18 +105,27 @@ class Backlog:
             return self._sums[key]
         found: Iterable[Entry] = merge(*(self._piles[pile] for pile in piles))
         if any(of != klass for _, of in piles):
-            found = (entry_of(entry[WORKLOAD], klass, self._config) for entry in found)
+            found = (self._entering.entry_of(entry[WORKLOAD], klass) for entry in found)
         sums = Sums(list(found))
         if len(piles) == 1:
             self._sums[key] = sums
         return sums
 
-    def _place(self, workload: PendingWorkload) -> None:
-        klass: WorkClass = "allocated" if workload.minimum_runtime_s > 0 else "unallocated"
-        pile, entry = (workload.account, klass), entry_of(workload, klass, self._config)
-        insort(self._piles.setdefault(pile, []), entry)
-        self._placed[workload.workload] = pile, entry
-        self._forget(pile)
+    def _place(self, joining: Iterable[PendingWorkload]) -> None:
+        joined: dict[_Pile, list[Entry]] = {}
+        for workload in joining:
+            klass: WorkClass = "allocated" if workload.minimum_runtime_s > 0 else "unallocated"
+            pile, entry = (workload.account, klass), self._entering.entry_of(workload, klass)
+            self._placed[workload.workload] = pile, entry
+            joined.setdefault(pile, []).append(entry)
+        for pile, entries in joined.items():
+            there = self._piles.setdefault(pile, [])
+            if len(entries) == 1:
+                insort(there, entries[0])
+            else:
+                there += entries
+                there.sort()
+            self._forget(pile)
 
     def _drop(self, workload: PendingWorkload) -> None:
         self.accounts[workload.account] -= 1

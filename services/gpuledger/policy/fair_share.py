@@ -208,6 +208,28 @@ def entry_of(workload: PendingWorkload, klass: WorkClass, config: PolicyConfig) 
     return _entry(workload, *_asked(workload, klass, config))
 
 
+class Entering:
+    """Makes entries of many workloads: what those have in common who ask for the same is worked out once.
+
+    Args:
+        config: The knobs.
+    """
+
+    def __init__(self, config: PolicyConfig) -> None:
+        self._config = config
+        self._asked: dict[tuple[WorkClass, int, str | None, int, int], tuple[int, Ask]] = {}
+
+    def entry_of(self, workload: PendingWorkload, klass: WorkClass) -> Entry:
+        """Return what the function of that name does."""
+        kind = (
+            klass, workload.gpus_milli, workload.gpu_model, workload.minimum_runtime_s, workload.weight_permille
+        )  # fmt: skip
+        found = self._asked.get(kind)
+        if found is None:
+            found = self._asked[kind] = _asked(workload, klass, self._config)
+        return _entry(workload, *found)
+
+
 def _asked(workload: PendingWorkload, klass: WorkClass, config: PolicyConfig) -> tuple[int, Ask]:
     """Return the expected hold of a workload in gpu_ms, and what it asks for; both are those of many."""
     expected_s = config.protected_s(workload.minimum_runtime_s) or config.quantum_s

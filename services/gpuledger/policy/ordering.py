@@ -1,7 +1,8 @@
 """Cycles for whoever only carries them out, one after the other: what stands between two of them is kept. Pure.
 
-A cycle costs what came and went since the one before; what it orders is what ``ordered`` orders on the same state, to
-the last word, for that is the first cycle of one that keeps nothing yet.
+A cycle costs what came and went since the one before. Who waits on changes nothing for others (``policy.sparse``), and
+is not looked at; what accounts are issued is left out. What is ordered is what ``run_cycle`` orders on the same state,
+to the last word.
 """
 
 from collections.abc import Iterable

@@ -165,12 +165,7 @@ def build_tree(
         if place.children or path == ROOT:
             built[path] = _inner(place, state, tuple([built[child] for child in place.children]))
             continue
-        explicit = state.entitled_gpu_ms
-        entitled = (
-            portion * capacity.window_gpu_ms + state.par_gpu_ms
-            if explicit is None
-            else Fraction(explicit + state.par_gpu_ms)
-        )
+        entitled = _entitled(state, portion, capacity)
         built[path] = Node(
             path=path,
             share=state.share,
@@ -359,6 +354,13 @@ def _within(limit_milli: int | None, demand_milli: int) -> int:
 def _age(node: Node) -> tuple[bool, int]:
     """Sort key: the older first, those of whom nobody said when they came to be last."""
     return node.created_s is None, node.created_s or 0
+
+
+def _entitled(state: AccountState, portion: Fraction, capacity: Capacity) -> Fraction:
+    """Return the entitlement of a leaf over the window, with par."""
+    if state.entitled_gpu_ms is None:
+        return portion * capacity.window_gpu_ms + state.par_gpu_ms
+    return Fraction(state.entitled_gpu_ms + state.par_gpu_ms)
 
 
 def _inner(place: _Place, state: AccountState, children: tuple[Node, ...]) -> Node:

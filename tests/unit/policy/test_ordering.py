@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
 
-from gpuledger.policy.cycle import ClusterState, Cycle, PolicyConfig
-from gpuledger.policy.ordered import ordered
+from gpuledger.policy.cycle import Action, ClusterState, Cycle, PolicyConfig
 from gpuledger.policy.ordering import Ordering
 
 CONFIG = PolicyConfig()
@@ -49,4 +48,18 @@ def test_other_hosts_and_runs_of_which_nobody_said_where_they_are_are_looked_at_
         cluster([account("a")], [pending("w", "a", gpus=8)], [unsaid], gpus=8),
     ]
     for state in states:
-        assert started(ordering.cycle(state)) == started(ordered(state, CONFIG))
+        assert started(ordering.cycle(state)) == started(Ordering(CONFIG).cycle(state))
+
+
+def test_who_starts_is_told_and_who_waits_is_not() -> None:
+    waiting = [pending("first", "a", gpus=6), pending("second", "a", gpus=4), pending("third", "b", gpus=2)]
+    found = Ordering(CONFIG).cycle(cluster([account("a"), account("b")], waiting, on=hosts(8)))
+    assert {decision.workload for decision in found.decisions} == {"first", "third"}
+    assert {decision.action for decision in found.decisions} == {Action.START}
+    assert found.allocations == ()
+    assert [kept.workload for kept in found.reservations] == ["second"]
+
+
+def test_nobody_and_nothing() -> None:
+    found = Ordering(CONFIG).cycle(cluster([], [], on=hosts(8)))
+    assert (found.decisions, found.reservations) == ((), ())

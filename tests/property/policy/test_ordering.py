@@ -9,7 +9,6 @@ from tests.property.policy.simulation import CONFIG, World, drain_or_repair, ran
 from tests.property.policy.test_incremental import below_one_root
 
 from gpuledger.policy.cycle import Action, ClusterState, Cycle, PendingWorkload, RunningRun, run_cycle
-from gpuledger.policy.ordered import ordered
 from gpuledger.policy.ordering import Ordering
 
 WORLDS = {"short": 60, "full": 900}[FORM]
@@ -36,7 +35,7 @@ def check(world: World, told: Told) -> int:
     state = world.state()
     full = run_cycle(state, CONFIG)
     orders = tuple(decision for decision in full.decisions if decision.action is not Action.WAIT)
-    for found in (ordered(state, CONFIG), told.cycle(state)):
+    for found in (Ordering(CONFIG).cycle(state), told.cycle(state)):
         assert found.decisions == orders
         assert found.reservations == full.reservations
         assert (found.at_s, found.supply_milli, found.allocations) == (full.at_s, full.supply_milli, ())
