@@ -24,6 +24,12 @@ page = st.navigation(
             icon=":material/account_balance:",
             url_path="budget-versus-actual",
         ),
+        st.Page(
+            PAGES / "work.py",
+            title="My work",
+            icon=":material/timeline:",
+            url_path="work",
+        ),
     ],
     position="top",
 )

@@ -12,6 +12,7 @@ import altair as alt
 
 from gpuledger_dashboards.budgets import PART_BUDGET, PART_CHARGED, PART_FREE, Bar, Cause, Mark
 from gpuledger_dashboards.views import DayValue, Layer
+from gpuledger_dashboards.work import ALLOCATED, FREE, SUSPENDED, WAITED, Span
 
 COLOURS = {
     "Availability": "#0072b2",
@@ -29,6 +30,7 @@ CAUSE_COLOURS = {
     "Scheduler": "#d55e00",
     "Credits": "#009e73",
 }
+SPAN_COLOURS = {WAITED: "#a9b4c0", ALLOCATED: "#0072b2", FREE: "#e69f00", SUSPENDED: "#cc79a7"}
 INK = {"light": "#16202b", "dark": "#e8edf2"}
 """Theme -> colour of text inside a chart."""
 
@@ -180,6 +182,29 @@ def variance(causes: Sequence[Cause], accounts: Sequence[str]) -> alt.Chart:
             tooltip=[alt.Tooltip("account:N", title="Account"), alt.Tooltip("text:N", title="Cause")],
         )
         .properties(height=max(len(accounts), 3) * _ROW, width="container", autosize=_AUTOSIZE)
+    )
+    return chart
+
+
+def course(spans: Sequence[Span]) -> alt.Chart:
+    """Return a workload's life as bars on a line of time, a row for each thing that it did."""
+    kinds = [kind for kind in SPAN_COLOURS if any(span.what == kind for span in spans)]
+    chart: alt.Chart = (
+        alt.Chart(_data(asdict(span) for span in spans))
+        .mark_bar(height=16)
+        .encode(
+            x=alt.X(
+                "start:T",
+                title="UTC",
+                scale=alt.Scale(type="utc"),
+                axis=alt.Axis(format="%d %b %H:%M", labelOverlap=True, tickCount=6),
+            ),
+            x2="end:T",
+            y=alt.Y("what:N", title=None, sort=kinds, axis=alt.Axis(labelLimit=150, ticks=False)),
+            color=alt.Color("what:N", legend=None, scale=_scale(SPAN_COLOURS)),
+            tooltip=[alt.Tooltip("text:N", title="What")],
+        )
+        .properties(height=max(len(kinds), 2) * _ROW, width="container", autosize=_AUTOSIZE)
     )
     return chart
 

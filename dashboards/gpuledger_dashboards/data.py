@@ -82,9 +82,14 @@ def budget_vs_actual(cluster: str, period: str | None) -> answers.BudgetVersusAc
     return _budget_vs_actual(asker(), cluster, period)
 
 
+def workload(name: str, cluster: str | None) -> answers.Workload:
+    """Return a workload's story."""
+    return _workload(asker(), name, cluster)
+
+
 def forget() -> None:
     """Ask again at the next look."""
-    for cached in (_clusters, _layers, _budget_vs_actual):
+    for cached in (_clusters, _layers, _budget_vs_actual, _workload):
         cached.clear()
 
 
@@ -101,3 +106,8 @@ def _layers(asker: Asker, by: str, cluster: str, from_: dt.date, to: dt.date) ->
 @st.cache_data(ttl=TTL_S, show_spinner=False)
 def _budget_vs_actual(asker: Asker, cluster: str, period: str | None) -> answers.BudgetVersusActual:
     return _client(asker).budget_vs_actual(cluster=cluster, period=period)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _workload(asker: Asker, name: str, cluster: str | None) -> answers.Workload:
+    return _client(asker).workload(name, cluster=cluster)

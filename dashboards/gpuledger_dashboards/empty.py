@@ -79,6 +79,15 @@ def no_budget(status: ClusterStatus) -> Why:
     )
 
 
+def undecided(cluster: str) -> Why:
+    """Return why nothing is said of a workload that waits."""
+    return Why(
+        "No cycle of the policy has decided about it yet.",
+        "The policy's service runs one a minute; this runs one now.",
+        f"gpuledger cycle --cluster {cluster}",
+    )
+
+
 def of_layer(layer: str, reason: str) -> Why:
     """Return why one layer has no value; the reason is the API's."""
     sentence = reason[:1].upper() + reason[1:].rstrip(".") + "."

@@ -58,9 +58,12 @@ def ink() -> str:
     return charts.INK.get(st.context.theme.type or "light", charts.INK["light"])
 
 
-def table(rows: Sequence[Mapping[str, str]], *, caption: str, tall: bool = False) -> None:
-    """Show a plain table; a tall one scrolls inside its frame."""
-    st.html(tables.table(rows, caption=caption, height=tables.TALL if tall else "none"))
+def table(
+    rows: Sequence[Mapping[str, str]], *, caption: str, tall: bool = False, texts: bool = False
+) -> None:
+    """Show a plain table; a tall one scrolls inside its frame, one of texts breaks its lines."""
+    height = tables.TALL if tall else "none"
+    st.html(tables.table(rows, caption=caption, height=height, texts=texts))
 
 
 def download(

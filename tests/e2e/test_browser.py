@@ -1,4 +1,4 @@
-"""Both pages in a real Chromium: figures are seen, nothing breaks, a phone is wide enough."""
+"""Every page in a real Chromium: figures are seen, nothing breaks, a phone is wide enough."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,18 +21,20 @@ SEEN = {
         ["43,008.0", "language/dialogue", "(over budget)", "Download the accounts (CSV)"],
     ),
 }
+ASKING = {"/work": ("My work", ["Which workload?", "any cluster"])}
+"""Pages that show nothing before they are asked something."""
 IS_DESCRIBED = """chart => [chart, ...chart.querySelectorAll('*')]
     .some(part => (part.getAttribute('aria-label') || '').length > 20)"""
 ERRORS = '[data-testid="stException"], [data-testid="stAlertContentError"]'
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("path", SEEN, ids=["pyramid", "budget"])
+@pytest.mark.parametrize("path", SEEN | ASKING, ids=["pyramid", "budget", "work"])
 def test_a_page_shows_its_figures(
     browser: "Browser", pages_url: str, path: str, size: tuple[int, int], shots: Path
 ) -> None:
     page = opened(browser, pages_url + path, size)
-    title, words = SEEN[path]
+    title, words = (SEEN | ASKING)[path]
     assert page.inner_text("h1") == title
     text = page.inner_text('[data-testid="stMain"]')
     assert [word for word in words if word not in text] == []

@@ -87,9 +87,12 @@ class WorkloadStory(Answer):
 
     workload: str
     cluster: str
+    at: str
     account: str
-    state: str
+    state: str = Field(description="not eligible, waits, runs or over")
+    gpus_milli: int
     events: list[dict[str, Any]] = Field(description="What happened, in order, each with its sentence.")
+    cost: dict[str, Any] = Field(description="What is booked for it, and what it used since.")
     decision: dict[str, Any] | None = Field(
         description="What the cycle in force decided; null where none did."
     )

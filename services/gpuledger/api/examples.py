@@ -118,7 +118,11 @@ WORKLOAD = {
          "estimated": False},
     ],
     "superseded": [],
-    "cost": {"charged_gpu_ms": 0, "charged_gpu_hours": "0.000"},
+    "cost": {
+        "charged_gpu_ms": 0, "unallocated_gpu_ms": 0, "credited_gpu_ms": 0, "not_booked_yet_gpu_ms": 0,
+        "charged_gpu_hours": "0.000", "unallocated_gpu_hours": "0.000", "credited_gpu_hours": "0.000",
+        "not_booked_yet_gpu_hours": "0.000",
+    },
     "decision": None, "ahead": None, "as_of": _AS_OF,
 }  # fmt: skip
 MOVEMENTS = {

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
-from tests.unit.dashboards.answers import budget, budget_row, layers, layers_row, status
+from tests.unit.dashboards.answers import budget, budget_row, layers, layers_row, status, story
 
 from gpuledger.client import answers
 from gpuledger_dashboards import run
 
 PAGES = Path(run.APP).parent / "app_pages"
-PYRAMID, BUDGET = PAGES / "pyramid.py", PAGES / "budget_versus_actual.py"
+PYRAMID, BUDGET, WORK = PAGES / "pyramid.py", PAGES / "budget_versus_actual.py", PAGES / "work.py"
 
 
 @dataclass
@@ -21,6 +21,8 @@ class FakeClient:
     statuses: tuple[answers.ClusterStatus, ...] = (status(), status("beta"))
     rows: tuple[answers.LayersRow, ...] = (layers_row("2026-03-01"), layers_row("2026-03-02"))
     budgets: tuple[answers.BudgetRow, ...] = (budget_row("alpha/a", 100, 120), budget_row("alpha/b", 50, 10))
+    told: answers.Workload = field(default_factory=story)
+    unknown: Exception | None = None
     error: Exception | None = None
     asked: list[tuple[object, ...]] = field(default_factory=list)
 
@@ -32,6 +34,12 @@ class FakeClient:
     def layers(self, by: str, *, cluster: str, from_: dt.date, to: dt.date) -> answers.Layers:
         self.asked.append((by, cluster, str(from_), str(to)))
         return layers(*(self.rows if by == "day" else self.rows[:1]), by=by)
+
+    def workload(self, name: str, *, cluster: str | None) -> answers.Workload:
+        self.asked.append((name, cluster))
+        if self.unknown:
+            raise self.unknown
+        return self.told
 
     def budget_vs_actual(self, *, cluster: str, period: str) -> answers.BudgetVersusActual:
         self.asked.append((cluster, period))

@@ -7,6 +7,7 @@ from tests.unit.dashboards.answers import budget_row, layers, layers_row, unknow
 
 from gpuledger.client import answers
 from gpuledger_dashboards import budgets, charts, views
+from gpuledger_dashboards.work import ALLOCATED, WAITED, Span
 
 NODES = budgets.tree([budget_row("alpha/a", 100, 120), budget_row("alpha/b", 50, 10)])
 
@@ -64,7 +65,7 @@ def test_causes_stack_on_both_sides_of_zero() -> None:
     assert {v["value"] for v in _values(spec)} == {-20, 40}
 
 
-@pytest.mark.parametrize("palette", [charts.COLOURS, charts.CAUSE_COLOURS, charts.PARTS])
+@pytest.mark.parametrize("palette", [charts.COLOURS, charts.CAUSE_COLOURS, charts.PARTS, charts.SPAN_COLOURS])
 def test_no_two_things_share_a_colour(palette: dict[str, str]) -> None:
     assert len(set(palette.values())) == len(palette)
 
@@ -76,3 +77,14 @@ def test_every_layer_and_cause_has_a_colour() -> None:
         == {layer.title for layer in views.pyramid(layers_row())}
     )
     assert charts.CAUSE_COLOURS.keys() == set(budgets.CAUSES.values()) == budgets.CAUSES_IN_WORDS.keys()
+
+
+def test_a_life_has_a_row_for_each_thing_that_was_done() -> None:
+    spans = [
+        Span(ALLOCATED, "2026-03-11T09:00:00Z", "2026-03-11T10:00:00Z", "ran"),
+        Span(WAITED, "2026-03-11T08:00:00Z", "2026-03-11T09:00:00Z", "waited"),
+    ]
+    spec = charts.course(spans).to_dict()
+    assert spec["encoding"]["y"]["sort"] == [WAITED, ALLOCATED]
+    assert spec["encoding"]["x"]["scale"] == {"type": "utc"}
+    assert len(_values(spec)) == 2
