@@ -21,7 +21,7 @@ SEEN = {
         ["43,008.0", "language/dialogue", "(over budget)", "Download the accounts (CSV)"],
     ),
 }
-ASKING = {"/work": ("My work", ["Which workload?", "any cluster"])}
+ASKING = {"/work": ("My work", ["Which workload?", "Cluster"])}
 """Pages that show nothing before they are asked something."""
 IS_DESCRIBED = """chart => [chart, ...chart.querySelectorAll('*')]
     .some(part => (part.getAttribute('aria-label') || '').length > 20)"""
