@@ -32,6 +32,10 @@ RESTATES: dict[str, Restate] = {}
 """How each declared table is restated, in an order in which each can be computed from those before it."""
 
 
+GATES: dict[str, Gate] = {}
+"""What must hold of each declared table."""
+
+
 def ledger_specs() -> list[dg.AssetSpec]:
     """Return the ledger's read views, so that the lineage begins where the facts are."""
     return [
@@ -58,7 +62,7 @@ def warehouse_asset(
 
     def declare(restate: Restate) -> dg.AssetsDefinition:
         name = restate.__name__
-        RESTATES[name] = restate
+        RESTATES[name], GATES[name] = restate, gate
 
         def compute(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult:  # type: ignore[type-arg] # Dagster compares the annotation with the bare class
             span = span_of(context)

@@ -3,8 +3,9 @@
 import datetime as dt
 
 import dagster as dg
+import sqlalchemy as sa
 
-from gpuledger_pipelines.declaring import RESTATES, restated
+from gpuledger_pipelines.declaring import GATES, RESTATES, restated
 from gpuledger_pipelines.definitions import ASSETS, defs
 from gpuledger_pipelines.partitions import CLUSTERS, NOW_TAG, Span, partition_key, range_tags
 from gpuledger_pipelines.resources import Warehouse
@@ -43,6 +44,13 @@ def restate_one(url: str, table: str, span: Span) -> int:
     rows = restated(warehouse, table, span)
     warehouse.engine().dispose()
     return rows
+
+
+def gates(url: str, span: Span) -> dict[str, str]:
+    """Ask every gate about the span; return what those say that do not hold, by table."""
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    verdicts = {gate.table: gate.run(engine, span) for gate in GATES.values()}
+    return {table: verdict.summary for table, verdict in verdicts.items() if not verdict.passed}
 
 
 def failed_gates(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:

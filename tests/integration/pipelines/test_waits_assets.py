@@ -200,3 +200,15 @@ def test_a_quantile_is_exact_where_a_thousand_are_lost_from_sight_one_by_one(dat
 def test_sizes_are_named_as_simulations_name_them(database: Database, gpus_milli: int) -> None:
     (key,) = rows(database, Facts(waits=[Wait("c/a", gpus_milli, NOON_S, None)]))
     assert key[2] == size_of(gpus_milli)
+
+
+def test_a_submission_is_looked_up_by_its_workload_whatever_the_planner_knows(database: Database) -> None:
+    """A book that was just imported has no statistics, and its submissions are as many as its runs."""
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql("SET enable_seqscan = off")
+        plan = connection.exec_driver_sql(
+            "EXPLAIN SELECT FROM ledger_read.submissions WHERE cluster = 'c' AND workload = 'w'"
+        ).scalars()
+        conditions = [line for line in plan if "Index Cond" in line]
+    assert conditions
+    assert all("workload = 'w'" in line for line in conditions)

@@ -39,32 +39,35 @@ waited AS (
 -- Who starts in the second in which it could first run has no wait in the ledger, and waited 0 s all the same. Of a
 -- run that nobody submitted nothing is known.
 begun AS (
-    SELECT DISTINCT ON (run.workload, run.run) day.day, run.workload, run.run, run.account, run.class, run.gpus_milli, run.from_at
+    SELECT day.day, run.workload, run.run, run.account, run.class, run.gpus_milli, run.from_at
     FROM day
     JOIN ledger_read.segments AS run
         ON run.cluster = :cluster AND run.gpus_milli > 0 AND run.from_at >= day.start_at AND run.from_at < day.end_at
-    WHERE NOT EXISTS (
-        SELECT FROM ledger_read.segments AS part
-        WHERE part.cluster = run.cluster AND part.workload = run.workload AND part.run = run.run
-          AND part.from_at < run.from_at
-    )
-    ORDER BY run.workload, run.run, run.from_at
 ),
+-- OFFSET 0 keeps each a look-up of one workload: a join over all there are grows with their square.
 at_once AS (
-    SELECT day, account, class, gpus_milli,
-           CASE WHEN EXISTS (
-               SELECT FROM ledger_read.segments AS run
-               WHERE run.cluster = :cluster AND run.workload = begun.workload AND run.from_at < begun.from_at
-           ) THEN 'again' ELSE 'first' END AS turn,
+    SELECT day, account, class, gpus_milli, CASE WHEN before.parts > 0 THEN 'again' ELSE 'first' END AS turn,
            0::bigint AS length_s, 'started' AS outcome, true AS at_once
     FROM begun
-    WHERE EXISTS (
-        SELECT FROM ledger_read.submissions AS told
-        WHERE told.cluster = :cluster AND told.workload = begun.workload
-    ) AND NOT EXISTS (
-        SELECT FROM ledger_read.waits AS asked
-        WHERE asked.cluster = :cluster AND asked.workload = begun.workload AND asked.to_at = begun.from_at
-    )
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS parts, count(*) FILTER (WHERE part.run = begun.run) AS own_parts
+        FROM (
+            SELECT run.run FROM ledger_read.segments AS run
+            WHERE run.cluster = :cluster AND run.workload = begun.workload AND run.from_at < begun.from_at
+            OFFSET 0
+        ) AS part
+    ) AS before
+    WHERE before.own_parts = 0
+      AND EXISTS (
+          SELECT FROM ledger_read.submissions AS told
+          WHERE told.cluster = :cluster AND told.workload = begun.workload
+          OFFSET 0
+      )
+      AND NOT EXISTS (
+          SELECT FROM ledger_read.waits AS asked
+          WHERE asked.cluster = :cluster AND asked.workload = begun.workload AND asked.to_at = begun.from_at
+          OFFSET 0
+      )
 ),
 request AS (
     SELECT * FROM waited UNION ALL SELECT * FROM at_once
