@@ -45,14 +45,16 @@ class Range(NamedTuple):
 
 
 _RANGE = "range"
+_BEFORE = "before"
 _S = Range()
 _S_OR_0 = Range(least=0)
 _PER_MILLE = Range(least=0, most=PER_MILLE)
 _PER_MILLE_ABOVE_0 = Range(most=PER_MILLE)
 
 
-def _knob(default: Value, within: Range) -> Any:  # noqa: ANN401 - as dataclasses.field
-    return dataclasses.field(default=default, metadata={_RANGE: within})
+def _knob(default: Value, within: Range, *, before: Value | None = None) -> Any:  # noqa: ANN401 - as dataclasses.field
+    """Declare a knob; one that came later says what was decided by before it came."""
+    return dataclasses.field(default=default, metadata={_RANGE: within, _BEFORE: before})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,8 @@ class PolicyConfig:
             gets them.
         notice_s: Runs that are to leave whatever the ratios are foreseen at least so long.
         grace_s: From the order to leave until the GPUs are expected back.
+        victims: Which runs leave first of those that may: who lose least work, or whose accounts used most.
+        reservations: Whether the first of a size class that finds no room gets a date.
     """
 
     mode: str = _knob("window", Range(words=("window", "half-life")))
@@ -96,6 +100,8 @@ class PolicyConfig:
     hysteresis_permille: int = _knob(50, _PER_MILLE)
     notice_s: int = _knob(900, _S_OR_0)
     grace_s: int = _knob(60, _S_OR_0)
+    victims: str = _knob("least-work", Range(words=("least-work", "most-used")), before="most-used")
+    reservations: str = _knob("heads", Range(words=("heads", "none")), before="heads")
 
     def __post_init__(self) -> None:
         """Refuse values outside their ranges, and a quantum or notice beyond the protection cap."""
@@ -111,12 +117,26 @@ class PolicyConfig:
     @property
     def version(self) -> str:
         """Digest of every knob: equal settings have equal versions, on any machine."""
-        lines = (f"{name}={getattr(self, name)}" for name in KNOBS)
+        lines = (f"{name}={value}" for name, value in self.written().items())
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
     def protected_s(self, minimum_runtime_s: int) -> int:
         """Return how long a minimum runtime protects a funded run: all of it, up to the cap."""
         return min(minimum_runtime_s, self.protection_cap_s)
+
+    def written(self) -> dict[str, Value]:
+        """Return the knobs as a cycle's record has them.
+
+        A knob is left out as long as it says what was done before it came: so records and versions of that time are
+        what they were.
+        """
+        values = {name: getattr(self, name) for name in KNOBS}
+        return {name: value for name, value in values.items() if value != _BEFORE_IT_CAME.get(name)}
+
+    @classmethod
+    def read(cls, written: Mapping[str, Value]) -> Self:
+        """Return the knobs that a cycle's record was decided by."""
+        return cls.of({**_BEFORE_IT_CAME, **written})
 
     @classmethod
     def of(cls, settings: Mapping[str, Value]) -> Self:
@@ -134,6 +154,11 @@ KNOBS: Mapping[str, Range] = {
     field.name: field.metadata[_RANGE] for field in dataclasses.fields(PolicyConfig)
 }
 """What each knob may be, in the order of the documentation."""
+_BEFORE_IT_CAME: Mapping[str, Value] = {
+    field.name: field.metadata[_BEFORE]
+    for field in dataclasses.fields(PolicyConfig)
+    if field.metadata[_BEFORE] is not None
+}
 
 
 def check(name: str, value: Value | None) -> None:

@@ -49,6 +49,7 @@ class Walk:
         self.yard = yard
         self.preemption = preemption
         self._config = config
+        self._gives_dates = config.reservations == "heads"
         reserved = {kept.workload for kept in state.reservations}
         holding = {turn.workload.workload: turn for turn in holders if turn.workload.workload in reserved}
         self.book = Reservations(state, holding, yard, preemption, config)
@@ -188,6 +189,7 @@ class Walk:
             free_milli=free_milli,
             awaited=self._awaited,
             exceeded=self._exceeded.get(size_class),
+            gives_dates=self._gives_dates,
         )
         return self._wait_alone(turn, free_milli, reason, {})
 
@@ -264,7 +266,9 @@ class Walk:
         is_head = self._heads.setdefault(size_class, turn) is turn
         if held is not None:
             self.book.keep(held)
-        elif is_head and self._awaited is None and self.book.bound_of(size_class) is None:
+        elif (
+            is_head and self._gives_dates and self._awaited is None and self.book.bound_of(size_class) is None
+        ):
             exceeded = None if is_first else self.preemption.exceeded_by(turn)
             if exceeded is not None:
                 self._exceeded[size_class] = exceeded

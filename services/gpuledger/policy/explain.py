@@ -73,6 +73,7 @@ def waits_at_head(
     free_milli: int,
     awaited: Turn | None = None,
     exceeded: tuple[Standing, Standing] | None = None,
+    gives_dates: bool = True,
 ) -> str:
     """Say what the first of its size class waits for when nothing could be reserved for it.
 
@@ -82,6 +83,7 @@ def waits_at_head(
         free_milli: What is free.
         awaited: Who comes first of all and has to get a reservation before anybody else does.
         exceeded: Its side and one that waits, where that is less far beyond its entitlement.
+        gives_dates: Whether the first of a class gets a reservation at all.
     """
     reason = (
         f"Waits at the head of its size class: account {_named(turn.chain[-1])} is next, but of the "
@@ -95,6 +97,8 @@ def waits_at_head(
             f"{reason} Nothing is reserved for it: {_named(mine)} is further beyond its entitlement than "
             f"{_named(theirs)}, which waits, too."
         )
+    if not gives_dates:
+        return f"{reason} Nobody gets a date: the policy makes no reservations."
     if awaited is None or awaited is turn:
         return f"{reason} What is reserved for others leaves no hosts to reserve."
     return (

@@ -1,5 +1,9 @@
 """Who may leave, in which order: of whom leaves for others, and of whom leaves for work of its own account. Pure.
 
+With ``victims: least-work`` whoever loses least comes first: GPUs x the time since its checkpoint, or its start. Of
+unallocated runs those come before all others whose accounts used more unallocated time than is their part. With
+``victims: most-used`` accounts are ranked, and what is lost decides within one account only.
+
 Lists are made when they are asked for; whether anybody may leave at all is known without.
 """
 
@@ -11,6 +15,8 @@ from gpuledger.policy.ranking import Ranking
 from gpuledger.policy.runs import Runs
 from gpuledger.policy.state import RunId, RunningRun
 
+LEAST_WORK = "least-work"
+
 
 class Leavers:
     """The runs that may leave at the beginning of a cycle.
@@ -20,11 +26,15 @@ class Leavers:
         ranking: The accounts as they stand then.
         at_s: The instant.
 
+        victims: The knob: who comes first.
+
     Attributes:
+        by_work: Whether those come first that lose least work, whosever they are.
         leaf: The leaf at which the work of each account counts that runs anything.
     """
 
-    def __init__(self, runs: Runs, ranking: Ranking, at_s: int) -> None:
+    def __init__(self, runs: Runs, ranking: Ranking, at_s: int, victims: str = LEAST_WORK) -> None:
+        self.by_work = victims == LEAST_WORK
         self._runs, self._ranking, self._at_s = runs, ranking, at_s
         self.leaf = {account: ranking.tree.leaf_path(account) for account in runs.allocated_milli}
         self._owners: dict[str, list[str]] = defaultdict(list)
@@ -42,8 +52,43 @@ class Leavers:
         """Return unallocated runs: of the accounts that used most without paying first, who loses least first."""
         if not free:
             return []
-        rank, leaf = self._ranking.unpaid_rank, self.leaf
-        return sorted(free, key=lambda run: (rank[leaf[run.account]], run.lost_gpu_ms(self._at_s), run.id))
+        rank, leaf, at_s = self._ranking.unpaid_rank, self.leaf, self._at_s
+        if not self.by_work:
+            return sorted(free, key=lambda run: (rank[leaf[run.account]], run.lost_gpu_ms(at_s), run.id))
+        beyond = self._ranking.unpaid_beyond
+
+        def key(run: RunningRun) -> tuple[int, int, int, RunId]:
+            path = leaf[run.account]
+            return beyond[path], run.lost_gpu_ms(at_s), rank[path], run.id
+
+        return sorted(free, key=key)
+
+    def least_loss_first(self, run: RunningRun) -> tuple[int, int, RunId]:
+        """Sort key: who loses least comes first, of equals whose account is furthest beyond its share."""
+        return run.lost_gpu_ms(self._at_s), self._ranking.excess_rank[self.leaf[run.account]], run.id
+
+    def rank_for(self, asker: str, run: RunningRun) -> tuple[int, ...]:
+        """Return who of those that may leave at once leaves first for a reservation of an account: a key to sort by.
+
+        Those whose accounts are further beyond than the asker's come first, of them who loses least; or whose accounts
+        are furthest beyond.
+        """
+        leaf = self._ranking.tree.leaf_path(run.account)
+        rank = self._ranking.excess_rank[leaf]
+        if not self.by_work:
+            return (rank,)
+        return 0 if self._ranking.is_beyond(asker, leaf) else 1, run.lost_gpu_ms(self._at_s), rank
+
+    def past_safety(self, asker: str) -> list[RunningRun]:
+        """Return the runs past their protection and their quantum, whatever the ratios: those first that leave first.
+
+        With ``least-work`` the runs of accounts further beyond their share than the asker's come first.
+        """
+        runs = [run for leaf in self.leaves for run in self.takeable(leaf)]
+        if self.by_work:
+            beyond = {leaf: self._ranking.is_beyond(asker, leaf) for leaf in self.leaves}
+            runs.sort(key=lambda run: (not beyond[self.leaf[run.account]], self.least_loss_first(run)))
+        return runs
 
     @cached_property
     def takeable_leaves(self) -> list[str]:

@@ -1,8 +1,8 @@
 """Which runs leave so that a gang of funded work can start: few, the right ones, and only when that suffices.
 
-First unallocated runs, of the accounts that used most without paying. Then runs past their protection and their
-quantum, of accounts that exceed the asker by delta; the two are compared where their paths part, as in the order. Where
-credits divide, a side that runs less than it is issued takes from all that run more. An account is not pushed below its
+First unallocated runs. Then runs past their protection and their quantum, of accounts that exceed the asker by delta;
+the two are compared where their paths part, as in the order. Where credits divide, a side that runs less than it is
+issued takes from all that run more. Who of them comes first, ``leavers`` says. An account is not pushed below its
 floor, but for runs that put it beyond its entitlement (``floors``). Then the asker's own runs of lower priority, past
 their protection.
 
@@ -13,9 +13,10 @@ for reservations that are due, nobody takes from an account that took from its o
 """
 
 from collections import ChainMap, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -49,6 +50,9 @@ class Ground(StrEnum):
     EARLIER = "earlier"
     """An earlier cycle decided it, and the run is still there."""
     DRAINING = "draining"
+
+
+_GROUNDS: Final = [*Ground]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class Preemption:
         self._floors = Floors(ranking)
         self._is_by_issue = ranking.tree.floors_milli is not None
         runs = runs or Runs(state.running, state.at_s, config.quantum_s)
-        self._leavers = Leavers(runs, ranking, state.at_s)
+        self._leavers = Leavers(runs, ranking, state.at_s, config.victims)
         self._leaf = self._leavers.leaf
         self._beyond: dict[tuple[str, frozenset[str]], list[_Side]] = {}
         self._in_vain: set[tuple[str, int, str | None, int, bool, frozenset[str]]] = set()
@@ -155,15 +159,14 @@ class Preemption:
             self._exceeding(turn, sides),
             (Victim(run, Ground.OWN, turn) for run in leavers.own(asker) if run.priority < priority),
         )
-        return self._search(
-            turn,
-            [
-                victim
-                for victim in candidates
-                if victim.run.id not in yard.leaving and yard.helps(victim.run, *asked)
-            ],
-            lambda: yard.fit_soon(*asked) is not None,
-        )
+        victims = [
+            victim
+            for victim in candidates
+            if victim.run.id not in yard.leaving and yard.helps(victim.run, *asked)
+        ]
+        if leavers.by_work:
+            victims.sort(key=partial(self._place, turn))
+        return self._search(turn, victims, lambda: yard.fit_soon(*asked) is not None)
 
     def forget(self) -> None:
         """Look anew for what was not found: what somebody had reserved is given up, if only for now."""
@@ -173,7 +176,7 @@ class Preemption:
         """Return a minimal set of runs that make room on these GPUs, whatever the ratios; None when there is none."""
         there = [
             run
-            for run in (*self._leavers.in_order(self._leavers.free), *self._past_safety())
+            for run in (*self._leavers.in_order(self._leavers.free), *self._leavers.past_safety(turn.account))
             if run.id not in self._yard.leaving
             and not placement.keys().isdisjoint(self._yard.placements[run.id])
         ]
@@ -199,9 +202,18 @@ class Preemption:
             for run in self._leavers.may_leave_for_own(leaf)
         )
 
-    def rank_of(self, run: RunningRun) -> int:
-        """Return the place of a run's account among all, the furthest beyond its share first."""
-        return self._ranking.excess_rank[self._tree.leaf_path(run.account)]
+    def rank_of(self, turn: Turn, run: RunningRun) -> tuple[int, ...]:
+        """Return who of those that may leave at once leaves first for a reservation: a key to sort by."""
+        return self._leavers.rank_for(turn.account, run)
+
+    def has_to_spare(self, turn: Turn, run: RunningRun) -> bool:
+        """Say whether a run is not to leave for a reservation as long as others could within the protection cap.
+
+        It is of a larger size class, and its account is not further beyond its share than the asker's.
+        """
+        if not self._leavers.by_work or run.klass == "unallocated" or not self._is_wider(run, turn):
+            return False
+        return not self._ranking.is_beyond(turn.account, self._tree.leaf_path(run.account))
 
     def exceeded_by(self, turn: Turn) -> tuple[Standing, Standing] | None:
         """Return where a gang's side stood and the sibling that it exceeds most, of those that wait for the same GPUs.
@@ -234,8 +246,15 @@ class Preemption:
         self._yard.stay(run)
         self._count(run, 1)
 
-    def _past_safety(self) -> Iterator[RunningRun]:
-        return chain.from_iterable(map(self._leavers.takeable, self._leavers.leaves))
+    def _place(self, turn: Turn, victim: Victim) -> tuple[int, bool]:
+        """Sort key: a wide gang leaves last of its group for a narrow one, for its hosts are hard to come by again."""
+        is_wider = victim.ground is not Ground.OWN and self._is_wider(victim.run, turn)
+        return _GROUNDS.index(victim.ground), is_wider
+
+    def _is_wider(self, run: RunningRun, turn: Turn) -> bool:
+        """Say whether a run is of a larger size class than a gang."""
+        size_class = self._yard.size_class
+        return size_class(run.gpus_milli) > size_class(turn.workload.gpus_milli)
 
     def _claims(self, turn: Turn) -> frozenset[str]:
         """Return the accounts on the path of the asker that run less than credits issue them."""
@@ -259,15 +278,19 @@ class Preemption:
             ]
         return self._beyond[asker, claims]
 
-    def _exceeding(self, turn: Turn, sides: Iterable[_Side]) -> Iterator[Victim]:
-        """Yield the runs of accounts that exceed the asker, the highest ratio first."""
+    def _exceeding(self, turn: Turn, sides: Iterable[_Side]) -> list[Victim]:
+        """Return the runs of accounts that exceed the asker, the least loss first, or the highest ratio."""
         nodes, ranking = self._tree.nodes, self._ranking
         in_order = sorted(sides, key=lambda side: ranking.excess_rank[side[0]])
         in_order.sort(key=lambda side: ranking.excess[side[2]], reverse=True)
+        found: list[Victim] = []
         for leaf, mine, theirs in in_order:
             ground = Ground.RATIO if ranking.exceeds(theirs, mine) else Ground.ISSUE
             standings = _standing(nodes[mine]), _standing(nodes[theirs])
-            yield from (Victim(run, ground, turn, *standings) for run in self._leavers.takeable(leaf))
+            found += (Victim(run, ground, turn, *standings) for run in self._leavers.takeable(leaf))
+        if self._leavers.by_work:
+            found.sort(key=lambda victim: self._leavers.least_loss_first(victim.run))
+        return found
 
     def _search(
         self, turn: Turn, candidates: list[Victim], suffices: Callable[[], bool]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property
 
+from gpuledger.kernel.accounts import parting
 from gpuledger.policy.contenders import floor_milli, present_milli
 from gpuledger.policy.state import PER_MILLE, PolicyConfig
 from gpuledger.policy.tree import Node, Tree
@@ -23,6 +24,7 @@ class Ranking:
         excess: How far each is beyond its share; only the order of two of them has a meaning.
         excess_rank: The place of each, the furthest beyond first.
         unpaid_rank: The place of each, who used most without paying first.
+        unpaid_beyond: 0 for those that used more without paying than is their part, or below which they are; else 1.
     """
 
     def __init__(self, tree: Tree, config: PolicyConfig) -> None:
@@ -50,6 +52,17 @@ class Ranking:
     @cached_property
     def unpaid_rank(self) -> dict[str, int]:  # noqa: D102 - see the class
         return _ranks(self.tree, _unpaid)
+
+    @cached_property
+    def unpaid_beyond(self) -> dict[str, int]:  # noqa: D102 - see the class
+        return dict(_unpaid_beyond(self.tree.root, PER_MILLE + self._config.hysteresis_permille))
+
+    def is_beyond(self, mine: str, theirs: str) -> bool:
+        """Say whether a leaf is further beyond its share than another where their paths part, by however little."""
+        if mine == theirs:
+            return False
+        one, other = parting(mine, theirs)
+        return self.excess[other] > self.excess[one]
 
     def exceeds(self, theirs: str, mine: str) -> bool:
         """Say whether used / entitled of the one exceeds that of the other by more than delta."""
@@ -87,3 +100,22 @@ def _unpaid(node: Node) -> tuple[bool, Fraction]:
     if not node.share:
         return True, Fraction(node.unallocated_gpu_ms)
     return False, Fraction(node.unallocated_gpu_ms, node.share)
+
+
+def _unpaid_beyond(
+    node: Node, from_permille: int, *, is_below_one: bool = False
+) -> Iterator[tuple[str, int]]:
+    """Yield the nodes below one, and 0 where they or one above them used more without paying than is their part.
+
+    Args:
+        node: The node.
+        from_permille: By how much more, of the part that is theirs among their siblings by their shares.
+        is_below_one: Whether the node did, or one above it.
+    """
+    used = sum(child.unallocated_gpu_ms for child in node.children)
+    shares = sum(child.share for child in node.children)
+    for child in node.children:
+        theirs = used * child.share * from_permille
+        is_beyond = is_below_one or child.unallocated_gpu_ms * shares * PER_MILLE > theirs
+        yield child.path, 0 if is_beyond else 1
+        yield from _unpaid_beyond(child, from_permille, is_below_one=is_beyond)

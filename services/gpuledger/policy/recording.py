@@ -72,7 +72,7 @@ class Decided:
             every_s: The interval of cycles, where a leader runs it.
             form: In which form its decisions are digested; see ``pieces``.
         """
-        digest = digest_of((state, config, sequences))
+        digest = digest_of((state, config.written(), sequences))
         name = cycle_id(state.cluster, state.at_s, digest)
         written = write(cycle.decisions, form=form)
         orders = tuple(decision for decision in cycle.decisions if decision.action is not Action.WAIT)
@@ -81,7 +81,7 @@ class Decided:
             cycle=name,
             sequences=dict(sequences),
             config_version=config.version,
-            config=dataclasses.asdict(config),
+            config=config.written(),
             input_digest=digest,
             decisions_digest=written.digest,
             form=form,

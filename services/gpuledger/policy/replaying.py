@@ -87,7 +87,7 @@ def recompute_amendment(reader: Reader, found: cycles.Amendment) -> AllocationAm
     if recorded is None:
         return None
     state, config = _told(reader, recorded)
-    digest = digest_of((state, config, recorded.issued.sequences))
+    digest = digest_of((state, config.written(), recorded.issued.sequences))
     base = Base.of(recorded.issued, state, prepare(state, config), digest=digest)
     again = None
     for each in cycles.amendments(reader, recorded.place, at_s=found.at_s, seq=found.seq):
@@ -105,7 +105,7 @@ def recompute_amendment(reader: Reader, found: cycles.Amendment) -> AllocationAm
 def _told(reader: Reader, recorded: cycles.Recorded) -> tuple[ClusterState, PolicyConfig]:
     """Return what a recorded cycle was told, and its configuration."""
     issued = recorded.issued
-    config = PolicyConfig(**issued.config)  # type: ignore[arg-type]  # journalled from one
+    config = PolicyConfig.read(issued.config)
     return read_state(reader, issued.cluster, recorded.at_s, config, vector=issued.sequences), config
 
 

@@ -5,11 +5,10 @@ at the head of its size class: at its instant every run there is past its protec
 whatever the ratios, so a gang that holds one starts within protection cap and grace.
 """
 
-import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.preemption import Ground, Preemption, Victim
@@ -122,8 +121,8 @@ class Reservations:
     def target(self, turn: Turn) -> Reservation | None:
         """Reserve for a gang the hosts that can be emptied earliest; None when other reservations leave none."""
         gang = turn.workload
-        everybody = heapq.merge(self._by_safety, sorted(map(self._safety, self._yard.started)))
-        staying = (run for *_, run in everybody if run.id not in self._yard.leaving)
+        everybody = sorted((*self._runs.values(), *self._yard.started), key=partial(self._safety, turn))
+        staying = (run for run in everybody if run.id not in self._yard.leaving)
         found = self._yard.first_fit(gang.gpus_milli, gang.gpu_model, staying)
         if found is None:
             return None
@@ -134,7 +133,7 @@ class Reservations:
             for run in self._yard.leaving
             if not placement.keys().isdisjoint(self._yard.placements[run])
         ]
-        empty_s = map(self._safe_until_s, in_the_way if last is None else (*in_the_way, last))
+        empty_s = (self._leaves_s(turn, run) for run in (in_the_way if last is None else (*in_the_way, last)))
         at_s = max(self._at_s + self._config.notice_s, *empty_s)
         reservation = Reservation(
             workload=gang.workload, placement=placement, at_s=at_s, kind=ReservationKind.BOUND
@@ -237,15 +236,16 @@ class Reservations:
     def _class_of(self, reservation: Reservation) -> SizeClass:
         return self._yard.size_class(sum(reservation.placement.values()))
 
-    @cached_property
-    def _by_safety(self) -> list[tuple[int, bool, int, RunId, RunningRun]]:
-        """The runs as the cycle begins, who may be moved first."""
-        return sorted(map(self._safety, self._runs.values()))
+    def _safety(self, turn: Turn, run: RunningRun) -> tuple[int, bool, tuple[int, ...], RunId]:
+        """Sort key: who may be moved first; of several at once, who is to leave first for a gang."""
+        rank = self._preemption.rank_of(turn, run)
+        return self._leaves_s(turn, run), run.klass == "allocated", rank, run.id
 
-    def _safety(self, run: RunningRun) -> tuple[int, bool, int, RunId, RunningRun]:
-        """Sort key: who may be moved first; of several at once, whose account is furthest beyond its share."""
-        rank = self._preemption.rank_of(run)
-        return self._safe_until_s(run), run.klass == "allocated", rank, run.id, run
+    def _leaves_s(self, turn: Turn, run: RunningRun) -> int:
+        """Return from when on a gang may count on a run to leave; on one that it has to spare, after the cap only."""
+        if run.id not in self._yard.leaving and self._preemption.has_to_spare(turn, run):
+            return self._at_s + self._config.protection_cap_s
+        return self._safe_until_s(run)
 
     def _safe_until_s(self, run: RunningRun) -> int:
         return max(run.safe_until_s(self._config.quantum_s), self._at_s)

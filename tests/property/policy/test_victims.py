@@ -248,3 +248,34 @@ def test_victims_suffice_are_all_needed_and_are_found_whenever_there_are_any(
         assert not any(
             fits(sizes, running, set(fewer), gpus) for fewer in combinations(victims, len(victims) - 1)
         )
+
+
+def in_order(run: RunningRun) -> tuple[int, int]:
+    """Who leaves first: unpaid, of other accounts, its own; of these whoever loses least."""
+    group = 0 if run.klass == "unallocated" else 1 if run.account != "a" else 2
+    return group, run.gpus_milli * (NOW_S - run.started_at_s)
+
+
+@settings(deadline=None)
+@given(
+    sizes=st.lists(st.sampled_from(SIZES), min_size=1, max_size=4),
+    drawn=runs,
+    usage=used,
+    gpus=st.sampled_from([1, 2, 4]),
+)
+def test_no_victim_loses_more_than_a_run_that_alone_would_have_made_room(
+    sizes: list[int], drawn: list[dict[str, Any]], usage: dict[str, int], gpus: int
+) -> None:
+    config, above = CONFIGS["no floors"], dict.fromkeys("abc", "")
+    running = placed(sizes, drawn, above)
+    cycle = drawn_cycle(sizes, running, usage, gpus, above, config)
+    victims = {decision.workload for decision in cycle.decisions if decision.action == "preempt"}
+    alone = [
+        run
+        for run in running
+        if may_leave(run, usage, above, config, has_claim=False)
+        and fits(sizes, running, {run.workload}, gpus)
+    ]
+    if victims and alone:
+        worst = max(in_order(run) for run in running if run.workload in victims)
+        assert worst <= min(in_order(run) for run in alone)

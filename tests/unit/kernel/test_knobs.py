@@ -53,3 +53,17 @@ def test_a_word_is_one_of_its_words() -> None:
     assert Range(words=("a", "b")).holds("b")
     assert not Range(words=("a", "b")).holds(1)
     assert str(Range(words=("a", "b"))) == "a, b"
+
+
+def test_a_record_of_before_a_knob_came_is_read_and_written_as_it_was() -> None:
+    """The digest is that of the defaults before there were ``victims`` and ``reservations``."""
+    before = PolicyConfig(victims="most-used")
+    assert before.version == "96e278dbf59cdbe09adaca734ebf355a8c787a0131e63320dc632b7fc17edac4"
+    assert not {"victims", "reservations"} & before.written().keys()
+    assert PolicyConfig.read(before.written()) == before
+    assert PolicyConfig().written() == {**before.written(), "victims": "least-work"}
+
+
+def test_what_is_written_of_a_cycle_is_read_again() -> None:
+    for config in (PolicyConfig(), PolicyConfig(reservations="none", grace_s=7, mode="half-life")):
+        assert PolicyConfig.read(config.written()) == config

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.policy.forests import forest
 
-from gpuledger.policy.contenders import Tier, allocated, floor_milli, present_milli, unallocated
+from gpuledger.policy.contenders import (
+    Tier,
+    allocated,
+    floor_milli,
+    present_milli,
+    unallocated,
+)
 from gpuledger.policy.state import PolicyConfig
 
 CONFIG = PolicyConfig()

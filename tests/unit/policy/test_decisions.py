@@ -326,3 +326,35 @@ def test_who_found_none_of_its_own_runs_in_the_way_looks_anew_once_a_reservation
         "mine": "preempt",
     }
     assert [kept.workload for kept in cycle.reservations] == ["second"]
+
+
+def test_without_reservations_nobody_gets_a_date_and_who_has_one_keeps_it() -> None:
+    state = cluster(
+        [account("a"), account("b")],
+        [pending("w", "a", gpus=8)],
+        [run("b", gpus=8, name="busy", hosts={"h0": 8}, protected_until_s=AT_S + 5000)],
+        on=hosts(8),
+    )
+    without = PolicyConfig(reservations="none")
+    cycle = run_cycle(state, without)
+    assert cycle.reservations == ()
+    (decision,) = cycle.decisions
+    assert decision.reason.endswith("Nobody gets a date: the policy makes no reservations.")
+    (kept,) = run_cycle(state, PolicyConfig()).reservations
+    assert run_cycle(replace(state, reservations=(kept,)), without).reservations == (kept,)
+
+
+def test_without_reservations_the_first_of_the_queue_stops_nobodys_promise() -> None:
+    running = [
+        run("b", gpus=8, name="busy", hosts={"h0": 8}, protected_until_s=AT_S + 5000),
+        run("b", gpus=4, name="free", hosts={"h1": 4}, klass="unallocated"),
+        run("b", gpus=4, name="kept", hosts={"h1": 4}, protected_until_s=AT_S + 5000),
+    ]
+    state = cluster(
+        [account("a"), account("b", used=900)],
+        [pending("first", "a", gpus=16), pending("small", "a", gpus=4, submitted_at_s=1)],
+        running,
+        on=hosts(8, 8),
+    )
+    (promise,) = run_cycle(state, PolicyConfig(reservations="none")).reservations
+    assert (promise.workload, promise.kind.value) == ("small", "promise")

@@ -1,6 +1,7 @@
 """Who leaves for whom, in which order, and how few."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
@@ -32,7 +33,7 @@ class Scene:
         running: Iterable[RunningRun],
         *,
         on: tuple[HostState, ...],
-        **knobs: int,
+        **knobs: Any,  # noqa: ANN401 - knobs
     ) -> None:
         config = PolicyConfig(floor_alpha_permille=knobs.pop("alpha", 1000), **knobs)
         state = cluster(accounts, askers, running, on=on)
@@ -74,6 +75,29 @@ def test_unallocated_runs_leave_first_of_who_used_most_per_share_and_lose_least(
                             (4, ["c-saved", "c-long", "b", "paid"])):  # fmt: skip
         scene = Scene(accounts, [pending("w", "a", gpus=8 * gangs)], running, on=hosts(8, 8, 8, 8))
         assert [name for name, _ in scene.victims("w") or []] == expected
+
+
+def test_of_all_who_exceed_the_asker_the_run_that_loses_least_leaves_first() -> None:
+    accounts = [account("a"), account("b", used=900), account("c", used=700)]
+    running = [
+        run("b", gpus=8, name="b", hosts={"h0": 8}, checkpointed_at_s=AT_S - 700),
+        run("c", gpus=8, name="c", hosts={"h1": 8}, checkpointed_at_s=AT_S - 60),
+    ]
+    for victims, expected in (("least-work", "c"), ("most-used", "b")):
+        scene = Scene(accounts, [pending("w", "a", gpus=8)], running, on=hosts(8, 8), victims=victims)
+        assert scene.victims("w") == [(expected, "ratio")]
+
+
+def test_a_wide_run_stays_while_smaller_ones_would_do() -> None:
+    accounts = [account("a"), account("b", used=900)]
+    wide = run("b", gpus=16, name="wide", hosts={"h0": 8, "h1": 8}, checkpointed_at_s=AT_S)
+    small = run("b", gpus=2, name="small", hosts={"h2": 2}, checkpointed_at_s=AT_S - 3600)
+    other = run("b", gpus=6, name="other", hosts={"h2": 6}, protected_until_s=AT_S + 1)
+    for victims, expected in (("least-work", "small"), ("most-used", "wide")):
+        scene = Scene(
+            accounts, [pending("w", "a", gpus=2)], [wide, small, other], on=hosts(8, 8, 8), victims=victims
+        )
+        assert scene.victims("w") == [(expected, "ratio")]
 
 
 def test_runs_within_protection_or_quantum_stay() -> None:

@@ -324,3 +324,55 @@ def test_of_hosts_that_are_empty_at_once_the_one_of_who_is_furthest_beyond_is_re
         state = cluster(accounts, [pending("w", "c", gpus=8)], running, on=hosts(8, 8))
         (kept,) = run_cycle(state, PolicyConfig()).reservations
         assert kept.placement == {f"h{(first, second).index('b')}": 8000}
+
+
+def test_of_hosts_that_are_empty_at_once_the_one_that_loses_least_is_reserved() -> None:
+    """Both are as far beyond the asker; with ``most-used`` it is the host of who is furthest beyond."""
+    accounts = [account("a", used=301), account("b", used=302), account("c", used=300)]
+    running = [
+        run("a", gpus=8, name="run0", hosts={"h0": 8}, checkpointed_at_s=AT_S - 60),
+        run("b", gpus=8, name="run1", hosts={"h1": 8}, checkpointed_at_s=AT_S - 600),
+    ]
+    state = cluster(accounts, [pending("w", "c", gpus=8)], running, on=hosts(8, 8))
+    for victims, expected in (("least-work", "h0"), ("most-used", "h1")):
+        (kept,) = run_cycle(state, PolicyConfig(victims=victims)).reservations
+        assert kept.placement == {expected: 8000}
+
+
+def test_of_hosts_that_are_empty_at_once_no_own_run_leaves_while_others_are_further_beyond() -> None:
+    accounts = [account("a", used=301), account("c", used=300)]
+    running = [
+        run("a", gpus=8, name="run0", hosts={"h0": 8}),
+        run("c", gpus=8, name="run1", hosts={"h1": 8}, checkpointed_at_s=AT_S - 1),
+    ]
+    state = cluster(accounts, [pending("w", "c", gpus=8)], running, on=hosts(8, 8))
+    (kept,) = run_cycle(state, PolicyConfig()).reservations
+    assert kept.placement == {"h0": 8000}
+
+
+def test_a_gang_whose_account_exceeds_nobody_does_not_leave_for_a_narrow_one() -> None:
+    """The gang may leave at once, the single run in an hour: who waits gets the date of that one."""
+    accounts = [account("a", used=300), account("b", used=300), account("c", used=300)]
+    gang = run("b", gpus=16, name="gang", hosts={"h0": 8, "h1": 8})
+    single = run("c", gpus=8, name="single", hosts={"h2": 8}, protected_until_s=AT_S + 3600)
+    state = cluster(accounts, [pending("w", "a", gpus=8)], [gang, single], on=hosts(8, 8, 8))
+    (kept,) = run_cycle(state, PolicyConfig()).reservations
+    assert (kept.placement, kept.at_s) == ({"h2": 8000}, AT_S + 3600)
+    (at_once,) = run_cycle(state, PolicyConfig(victims="most-used")).reservations
+    assert (at_once.placement, at_once.at_s) == ({"h0": 8000}, AT_S + 900)
+
+
+@pytest.mark.parametrize(
+    ("beyond", "gpus", "after_s"),
+    [
+        pytest.param(False, 16, 28_800, id="nobody else could: after the protection cap"),
+        pytest.param(True, 16, 60, id="its account exceeds the asker: by ratio, after the grace"),
+        pytest.param(False, 8, 900, id="it is as narrow: after the notice"),
+    ],
+)
+def test_when_a_gang_leaves_for_a_narrow_one(*, beyond: bool, gpus: int, after_s: int) -> None:
+    accounts = [account("a", used=300), account("b", used=900 if beyond else 300)]
+    gang = run("b", gpus=gpus, name="gang", hosts={f"h{n}": 8 for n in range(gpus // 8)})
+    state = cluster(accounts, [pending("w", "a", gpus=8)], [gang], on=hosts(*[8] * (gpus // 8)))
+    (kept,) = run_cycle(state, PolicyConfig()).reservations
+    assert kept.at_s == AT_S + after_s
