@@ -24,6 +24,10 @@ _TOO_LONG = frozenset(("timeout", "deadline", "deadlineexceeded"))
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
+ANYWHERE = ""
+"""The host of what nobody told the hosts of."""
+
+
 class Piece(NamedTuple):
     """A stretch of a run with constant GPUs, class and hosts; ``to_s`` is None while it goes on."""
 
@@ -244,6 +248,8 @@ def _placement(told: Sequence[Known], segment: Segment, sizes: Mapping[str, int]
     each = getattr(counts.data, "host_gpus_milli", None) if counts is not None else None
     if each and tuple(sorted(each)) == segment.hosts and sum(each.values()) == segment.gpus_milli:
         return {host: milli for host, milli in each.items() if milli}
+    if not segment.hosts:
+        return {ANYWHERE: segment.gpus_milli}
     return split(segment.gpus_milli, {host: sizes.get(host, 0) for host in segment.hosts})
 
 
@@ -266,4 +272,4 @@ def _until(run: LivedRun, to_s: int) -> LivedRun:
     return run._replace(pieces=pieces or [run.pieces[0]._replace(to_s=run.from_s)], why=Departure.DONE)
 
 
-__all__ = ["Life", "LivedRun", "Piece", "life"]
+__all__ = ["ANYWHERE", "Life", "LivedRun", "Piece", "life"]

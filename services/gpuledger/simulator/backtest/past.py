@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from gpuledger.policy.placement import Placement
-from gpuledger.simulator.backtest.lives import Life, LivedRun, Piece
+from gpuledger.simulator.backtest.lives import ANYWHERE, Life, LivedRun, Piece
 from gpuledger.simulator.facts import (
     Cancelled,
     Departure,
@@ -54,6 +54,10 @@ def past(
     room = _Room(hosts)
     placed = list(room.place(facts, end_s))
     notes = []
+    if room.untold:
+        notes.append(
+            f"the past: the hosts of {room.untold} runs are not told; they are counted where there is room"
+        )
     if room.moved:
         notes.append(
             f"the past: {room.moved} runs held GPUs that others were told to hold; counted on others"
@@ -120,7 +124,7 @@ class _Room:
     def __init__(self, hosts: Iterable[HostSpec]) -> None:
         self._free = {spec.host: spec.gpus_milli for spec in hosts}
         self._held: dict[str, Placement] = {}
-        self.moved = 0
+        self.untold = self.moved = 0
         self.missing_gpu_ms = 0
 
     def place(self, facts: Sequence[Fact], end_s: int) -> Iterator[Fact]:
@@ -136,7 +140,8 @@ class _Room:
                 self._held[fact.job] = placement
                 missing = sum(fact.placement.values()) - sum(placement.values())
                 self.missing_gpu_ms += missing * (left_s.get((fact.job, fact.run), end_s) - fact.at_s)
-                self.moved += placement != fact.placement
+                self.untold += ANYWHERE in fact.placement
+                self.moved += ANYWHERE not in fact.placement and placement != fact.placement
                 yield Started(
                     at_s=fact.at_s, job=fact.job, run=fact.run, placement=placement, klass=fact.klass
                 )

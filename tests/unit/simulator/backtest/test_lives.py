@@ -6,7 +6,7 @@ from gpuledger.events import workload
 from gpuledger.events.workload import WorkloadFact
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import AS_GIVEN
-from gpuledger.simulator.backtest.lives import Life, life
+from gpuledger.simulator.backtest.lives import ANYWHERE, Life, life
 from gpuledger.simulator.facts import Departure
 
 OF = {"cluster": "c", "workload": "w"}
@@ -103,6 +103,10 @@ def test_where_it_ran_is_as_it_was_told_and_spread_evenly_where_it_was_not() -> 
     untold = started(160, hosts=["h1", "h2"])
     assert found(asked(), told).runs[0].pieces[0].placement == {"h1": 2_000, "h2": 6_000}
     assert found(asked(), untold).runs[0].pieces[0].placement == {"h1": 4_000, "h2": 4_000}
+
+
+def test_a_run_whose_hosts_nobody_told_holds_its_gpus_all_the_same() -> None:
+    assert found(asked(), started(160, hosts=[])).runs[0].pieces[0].placement == {ANYWHERE: 8_000}
 
 
 def test_a_change_of_size_or_class_cuts_a_run() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.unit.simulator.backtest.test_jobs import END_S, KNOWN_S, LIFE, START_S, run
 
 from gpuledger.simulator.backtest.jobs import jobs_of
-from gpuledger.simulator.backtest.lives import Life, LivedRun, Piece
+from gpuledger.simulator.backtest.lives import ANYWHERE, Life, LivedRun, Piece
 from gpuledger.simulator.backtest.past import past
 from gpuledger.simulator.facts import (
     Cancelled,
@@ -94,6 +94,24 @@ def test_two_that_were_told_to_hold_the_same_gpus_are_both_counted() -> None:
         {"i": 8_000},
     ]
     assert notes == ("the past: 1 runs held GPUs that others were told to hold; counted on others",)
+
+
+def test_a_run_whose_hosts_nobody_told_is_counted_where_there_is_room() -> None:
+    lives = [
+        replace(
+            LIFE,
+            workload=name,
+            gpus_milli=6_000,
+            runs=[LivedRun([Piece(2_000, 3_000, "allocated", {ANYWHERE: 6_000})], Departure.DONE)],
+        )
+        for name in "ab"
+    ]
+    facts, notes = told(*lives)
+    assert [dict(fact.placement) for fact in facts if isinstance(fact, Started)] == [
+        {"h": 6_000},
+        {"h": 2_000, "i": 4_000},
+    ]
+    assert notes == ("the past: the hosts of 2 runs are not told; they are counted where there is room",)
 
 
 def test_what_has_room_nowhere_is_said() -> None:
