@@ -72,7 +72,7 @@ def run(
     document: dict[str, object] = {"cluster": cluster, "period": period, "applied": False}
     with open_database(config) as engine:
         closer = closer_of(engine, config, cluster, period, grace)
-        compare = _comparing(closer, record, live=live)
+        compare = _comparing(config, closer, record, live=live)
         steps.check(closer)
         note(f"~ close    {cluster} {period}")
         if not dry_run and agreed(1, yes=yes):
@@ -154,14 +154,15 @@ def closer_of(
     )
 
 
-def _comparing(closer: "Closer", record: Path | None, *, live: bool) -> "Compare | None":
+def _comparing(config: "Settings", closer: "Closer", record: Path | None, *, live: bool) -> "Compare | None":
     """Return what compares the period with Slurm's accounting, where it is asked for."""
     from gpuledger.close.slurm import comparing
     from gpuledger.kernel.errors import Refused
 
     if record is not None and live:
         raise Refused("--record and --live are two records", hint="name one of them")
-    return comparing(closer, record) if record is not None or live else None
+    folder = config.home / "reconcile" / "slurm"
+    return comparing(closer, record, folder) if record is not None or live else None
 
 
 def _gate(config: "Settings", engine: "sa.Engine") -> "Gate | None":

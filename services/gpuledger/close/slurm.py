@@ -13,12 +13,13 @@ from gpuledger.reconcile.reconciling import Reconciliation
 from gpuledger.sources.protocol import ImportOptions
 
 
-def comparing(closer: Closer, record: Path | None) -> Compare:
+def comparing(closer: Closer, record: Path | None, folder: Path) -> Compare:
     """Return what compares a period with a file that sacct printed, or with what sacct says now.
 
     Args:
         closer: Who closes what.
         record: The file; sacct is asked when there is none.
+        folder: Where answers of sacct are kept while they are read.
 
     Raises:
         Refused: When there is no such file.
@@ -34,7 +35,7 @@ def comparing(closer: Closer, record: Path | None) -> Compare:
             return slurm.with_file(closer.engine, record, options, grace_s=GRACE_S, from_s=start_s)
         return slurm.with_sacct(
             closer.engine,
-            Programs(closer.root.parent / "reconcile" / "slurm"),
+            Programs(folder),
             options,
             cluster=closer.cluster,
             grace_s=GRACE_S,
