@@ -126,6 +126,8 @@ def _difference(before: dict[int, T], now: Iterable[T]) -> tuple[dict[int, T], l
     """
     values = tuple(now)
     by_identity = dict(zip(map(id, values), values, strict=True))
+    if by_identity.keys() == before.keys():
+        return before, [], []
     gone = [value for key, value in before.items() if key not in by_identity]
     come = [value for key, value in by_identity.items() if key not in before]
     return by_identity, gone, come

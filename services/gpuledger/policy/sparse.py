@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gpuledger.policy.blocks import Blocks, Spot
 from gpuledger.policy.decisions import Walk
 from gpuledger.policy.fair_share import Turn
-from gpuledger.policy.lines import ASK, WORKLOAD, Ask, Entry, Line, Rank, firsts
+from gpuledger.policy.lines import ASK, WORKLOAD, Ask, Entry, Rank, firsts
 from gpuledger.policy.outcomes import Decision, Shared
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.state import ClusterState, PolicyConfig, WorkClass
@@ -58,6 +58,8 @@ class SparseWalk:
         self._before = before
         self._named = {(spot.block, spot.place) for spot in named}
         self._own = {leaf: least for leaf, least in own.items() if self._asks_for_more(leaf, least)}
+        self._own_kinds: dict[str, list[_Kind]] = {}
+        """What is asked for by those of these accounts whose priority is above that of some of its runs."""
         self._failed: set[Ask] = set()
         """Who finds nothing, until room is given back."""
         self._roomless: set[Ask] = set()
@@ -140,10 +142,8 @@ class SparseWalk:
         for block, ranks in self._blocks.ranks.items():
             start = 0 if rank is None else bisect_right(ranks, rank)
             self._look_in(block, start)
-        for leaf, least in self._own.items():
-            work = self._blocks.leaf_line(leaf)
-            if work is not None:
-                self._look_at_own(leaf, work, least, rank)
+        for leaf in self._own:
+            self._look_at_own(leaf, rank)
 
     def _look_in(self, block: int, start: int) -> None:
         """Look at those of a block, from a place on, who come first of their kind, as far as that may find something.
@@ -180,13 +180,15 @@ class SparseWalk:
         self._roomless.add(ask)
         return True
 
-    def _look_at_own(self, leaf: str, line: Line, least: int, rank: Rank | None) -> None:
+    def _look_at_own(self, leaf: str, rank: Rank | None) -> None:
         """Look at the first of every kind in an account whose priority is above that of some of its runs."""
-        above = bisect_left(line.entries, -least, key=lambda entry: entry[0])
-        start = 0
+        if leaf not in self._own_kinds:
+            entries = self._blocks.leaves[leaf].entries
+            above = bisect_left(entries, -self._own[leaf], key=lambda entry: entry[0])
+            self._own_kinds[leaf] = [_kind(entry) for entry in entries[:above]]
+        kinds, start = self._own_kinds[leaf], 0
         if rank is not None:
-            start = bisect_right(range(above), rank, key=lambda at: self._blocks.climb(leaf, at).rank)
-        kinds = [_kind(entry) for entry in line.entries[:above]]
+            start = bisect_right(range(len(kinds)), rank, key=lambda at: self._blocks.climb(leaf, at).rank)
         for place in firsts(kinds, start):
             gpus_milli, gpu_model, priority = kinds[place]
             if self._walk.preemption.own_could_help(leaf, gpus_milli, gpu_model, -priority):
