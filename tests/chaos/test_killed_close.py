@@ -35,7 +35,7 @@ STEPS = {
     "short": ("ledger.postings", "ledger.lots", "warehouse.close"),
     "full": (
         "ledger.books", "ledger.journal", "ledger.identities", "ledger.postings", "ledger.balances",
-        "ledger.segments", "ledger.lots", "ledger.periods", "warehouse.close", "warehouse.statement",
+        "ledger.lots", "ledger.periods", "warehouse.close", "warehouse.statement",
     ),
 }  # fmt: skip
 """Tables that a close writes: it is killed while it waits for one of them, with all that its step did before undone."""
