@@ -25,6 +25,12 @@ page = st.navigation(
             url_path="budget-versus-actual",
         ),
         st.Page(
+            PAGES / "fair_share.py",
+            title="Fair share",
+            icon=":material/balance:",
+            url_path="fair-share",
+        ),
+        st.Page(
             PAGES / "work.py",
             title="My work",
             icon=":material/timeline:",

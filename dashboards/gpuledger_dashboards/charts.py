@@ -11,6 +11,8 @@ from typing import Any
 import altair as alt
 
 from gpuledger_dashboards.budgets import PART_BUDGET, PART_CHARGED, PART_FREE, Bar, Cause, Mark
+from gpuledger_dashboards.fair_share import ENTITLED, USED
+from gpuledger_dashboards.fair_share import Bar as ServedBar
 from gpuledger_dashboards.views import DayValue, Layer
 from gpuledger_dashboards.work import ALLOCATED, FREE, SUSPENDED, WAITED, Span
 
@@ -30,6 +32,7 @@ CAUSE_COLOURS = {
     "Scheduler": "#d55e00",
     "Credits": "#009e73",
 }
+SERVED_COLOURS = {ENTITLED: "#a9b4c0", USED: "#0072b2"}
 SPAN_COLOURS = {WAITED: "#a9b4c0", ALLOCATED: "#0072b2", FREE: "#e69f00", SUSPENDED: "#cc79a7"}
 INK = {"light": "#16202b", "dark": "#e8edf2"}
 """Theme -> colour of text inside a chart."""
@@ -184,6 +187,25 @@ def variance(causes: Sequence[Cause], accounts: Sequence[str]) -> alt.Chart:
         .properties(height=max(len(accounts), 3) * _ROW, width="container", autosize=_AUTOSIZE)
     )
     return chart
+
+
+def served(bars: Sequence[ServedBar], accounts: Sequence[str]) -> Layered:
+    """Return two bars per account: entitled wide and pale, used narrow on it."""
+    y = _accounts(accounts)
+    layers = [
+        alt.Chart(_data(asdict(bar) for bar in bars if bar.part == part))
+        .mark_bar(height=thickness)
+        .encode(
+            x=alt.X("gpu_hours:Q", title="GPU-h", axis=_hours_axis(), stack=None),
+            y=y,
+            color=alt.Color("part:N", scale=_scale(SERVED_COLOURS), legend=_legend("Part")),
+            tooltip=[alt.Tooltip("account:N", title="Account"), alt.Tooltip("text:N", title="GPU-h")],
+        )
+        for part, thickness in ((ENTITLED, 24), (USED, 11))
+    ]
+    return alt.layer(*layers).properties(
+        height=max(len(accounts), 3) * _ROW, width="container", autosize=_AUTOSIZE
+    )
 
 
 def course(spans: Sequence[Span]) -> alt.Chart:

@@ -82,6 +82,11 @@ def budget_vs_actual(cluster: str, period: str | None) -> answers.BudgetVersusAc
     return _budget_vs_actual(asker(), cluster, period)
 
 
+def allocations(cluster: str) -> answers.Cycle:
+    """Return the newest cycle of a cluster."""
+    return _allocations(asker(), cluster)
+
+
 def workload(name: str, cluster: str | None) -> answers.Workload:
     """Return a workload's story."""
     return _workload(asker(), name, cluster)
@@ -89,7 +94,7 @@ def workload(name: str, cluster: str | None) -> answers.Workload:
 
 def forget() -> None:
     """Ask again at the next look."""
-    for cached in (_clusters, _layers, _budget_vs_actual, _workload):
+    for cached in (_clusters, _layers, _budget_vs_actual, _allocations, _workload):
         cached.clear()
 
 
@@ -106,6 +111,11 @@ def _layers(asker: Asker, by: str, cluster: str, from_: dt.date, to: dt.date) ->
 @st.cache_data(ttl=TTL_S, show_spinner=False)
 def _budget_vs_actual(asker: Asker, cluster: str, period: str | None) -> answers.BudgetVersusActual:
     return _client(asker).budget_vs_actual(cluster=cluster, period=period)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _allocations(asker: Asker, cluster: str) -> answers.Cycle:
+    return _client(asker).allocations(cluster)
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)

@@ -79,6 +79,15 @@ def no_budget(status: ClusterStatus) -> Why:
     )
 
 
+def no_cycle(cluster: str) -> Why:
+    """Return why a cluster has no fair shares yet."""
+    return Why(
+        f"The policy has not run for {cluster} yet.",
+        "Its service runs a cycle a minute; this runs one now.",
+        f"gpuledger cycle --cluster {cluster}",
+    )
+
+
 def undecided(cluster: str) -> Why:
     """Return why nothing is said of a workload that waits."""
     return Why(

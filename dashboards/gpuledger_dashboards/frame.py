@@ -5,19 +5,26 @@ from typing import NoReturn, TypeVar
 
 import streamlit as st
 
-from gpuledger.kernel.errors import GpuledgerError, Unidentified
+from gpuledger.kernel.errors import GpuledgerError, NotFound, Unidentified
 from gpuledger_dashboards import charts, data, empty, figures, tables
 
 T = TypeVar("T")
 
 
-def ask(question: Callable[[], T]) -> T:
-    """Return the API's answer, or say on the page why there is none and end the run."""
+def ask(question: Callable[[], T], *, absent: empty.Why | None = None) -> T:
+    """Return the API's answer, or say on the page why there is none and end the run.
+
+    Args:
+        question: Asks the API.
+        absent: What to say of what does not exist, where the page knows better than the API.
+    """
     try:
         return question()
     except Unidentified as error:
         ask_who(error)
     except GpuledgerError as error:
+        if absent is not None and isinstance(error, NotFound):
+            end_with(absent)
         end_with(empty.of_error(error, data.api_url()))
 
 

@@ -15,26 +15,34 @@ SEEN = {
     "/?cluster=alpha": (
         "Pyramid",
         ["Impact", "Occupancy", "46,080.0", "as of 2026-03-11 06:00 UTC", "GPU_UTIL"],
+        2,
     ),
     "/budget-versus-actual?cluster=alpha": (
         "Budget versus actual",
         ["43,008.0", "language/dialogue", "(over budget)", "Download the accounts (CSV)"],
+        2,
     ),
+    "/fair-share?cluster=alpha": (
+        "Fair share",
+        ["64 of 64 GPUs are issued", "alpha/language/dialogue", "0.595238", "48 GPUs"],
+        1,
+    ),
+    "/work": ("My work", ["Which workload?", "Cluster"], 0),
 }
-ASKING = {"/work": ("My work", ["Which workload?", "Cluster"])}
-"""Pages that show nothing before they are asked something."""
+"""Path -> its title, words that are seen, and how many charts there are."""
+IDS = ["pyramid", "budget", "shares", "work"]
 IS_DESCRIBED = """chart => [chart, ...chart.querySelectorAll('*')]
     .some(part => (part.getAttribute('aria-label') || '').length > 20)"""
 ERRORS = '[data-testid="stException"], [data-testid="stAlertContentError"]'
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("path", SEEN | ASKING, ids=["pyramid", "budget", "work"])
+@pytest.mark.parametrize("path", SEEN, ids=IDS)
 def test_a_page_shows_its_figures(
     browser: "Browser", pages_url: str, path: str, size: tuple[int, int], shots: Path
 ) -> None:
     page = opened(browser, pages_url + path, size)
-    title, words = (SEEN | ASKING)[path]
+    title, words, _ = SEEN[path]
     assert page.inner_text("h1") == title
     text = page.inner_text('[data-testid="stMain"]')
     assert [word for word in words if word not in text] == []
@@ -44,13 +52,13 @@ def test_a_page_shows_its_figures(
     page.close()
 
 
-@pytest.mark.parametrize("path", SEEN, ids=["pyramid", "budget"])
+@pytest.mark.parametrize("path", SEEN, ids=IDS)
 def test_every_chart_and_table_can_be_read_without_seeing_it(
     browser: "Browser", pages_url: str, path: str
 ) -> None:
     page = opened(browser, pages_url + path, DESKTOP)
     charts = page.locator('[data-testid="stVegaLiteChart"]')
-    assert charts.count() == 2
+    assert charts.count() == SEEN[path][2]
     for n in range(charts.count()):
         assert charts.nth(n).evaluate(IS_DESCRIBED)
     for table in page.locator("table").all():

@@ -155,3 +155,30 @@ def story(
         ahead=None,
         as_of="2026-03-11T14:00:00Z",
     )
+
+
+def allocation(account: str, ratio: str | None, used: int = 50, issued: int = 8) -> answers.Allocation:
+    """An account that is entitled to a hundred GPU-hours over the window."""
+    return answers.Allocation(
+        account=account, share_ppm=500_000, used_gpu_ms=used * HOUR, entitled_gpu_ms=100 * HOUR, ratio=ratio,
+        demand_gpus=2 * issued, issued_gpus=issued,
+    )  # fmt: skip
+
+
+def cycle(*allocations: answers.Allocation, waiting: int = 2) -> answers.Cycle:
+    """A cycle over 16 GPUs, in which some workloads wait."""
+    decisions = tuple(
+        answers.Decision(
+            workload=f"w{n}", action="wait", reason=f"Waits at place {n}.", numbers={"position": n}
+        )
+        for n in range(1, waiting + 1)
+    )
+    return answers.Cycle(
+        cluster="alpha",
+        cycle="alpha@1",
+        supply_gpus=16,
+        allocations=allocations
+        or (allocation("alpha/b", "0.900000", 90), allocation("alpha/a", "0.400000", 40)),
+        decisions=decisions,
+        as_of="2026-03-11T06:00:00Z",
+    )

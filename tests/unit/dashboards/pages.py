@@ -5,13 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
-from tests.unit.dashboards.answers import budget, budget_row, layers, layers_row, status, story
+from tests.unit.dashboards.answers import budget, budget_row, cycle, layers, layers_row, status, story
 
 from gpuledger.client import answers
+from gpuledger.kernel.errors import NotFound
 from gpuledger_dashboards import run
 
 PAGES = Path(run.APP).parent / "app_pages"
-PYRAMID, BUDGET, WORK = PAGES / "pyramid.py", PAGES / "budget_versus_actual.py", PAGES / "work.py"
+PYRAMID, BUDGET, SHARES, WORK = (
+    PAGES / f"{name}.py" for name in ("pyramid", "budget_versus_actual", "fair_share", "work")
+)
 
 
 @dataclass
@@ -21,6 +24,7 @@ class FakeClient:
     statuses: tuple[answers.ClusterStatus, ...] = (status(), status("beta"))
     rows: tuple[answers.LayersRow, ...] = (layers_row("2026-03-01"), layers_row("2026-03-02"))
     budgets: tuple[answers.BudgetRow, ...] = (budget_row("alpha/a", 100, 120), budget_row("alpha/b", 50, 10))
+    newest: answers.Cycle | None = field(default_factory=cycle)
     told: answers.Workload = field(default_factory=story)
     unknown: Exception | None = None
     error: Exception | None = None
@@ -34,6 +38,12 @@ class FakeClient:
     def layers(self, by: str, *, cluster: str, from_: dt.date, to: dt.date) -> answers.Layers:
         self.asked.append((by, cluster, str(from_), str(to)))
         return layers(*(self.rows if by == "day" else self.rows[:1]), by=by)
+
+    def allocations(self, cluster: str) -> answers.Cycle:
+        self.asked.append((cluster,))
+        if self.newest is None:
+            raise NotFound(f"the policy has not run for cluster {cluster!r}")
+        return self.newest
 
     def workload(self, name: str, *, cluster: str | None) -> answers.Workload:
         self.asked.append((name, cluster))

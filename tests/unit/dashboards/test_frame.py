@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from tests.unit.dashboards.answers import status
-from tests.unit.dashboards.pages import BUDGET, PYRAMID, WORK, FakeClient, run_page, text_of
+from tests.unit.dashboards.pages import BUDGET, PYRAMID, SHARES, WORK, FakeClient, run_page, text_of
 
 from gpuledger.kernel.errors import Unavailable, Unidentified
 
 
-@pytest.mark.parametrize("page", [PYRAMID, BUDGET, WORK], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [PYRAMID, BUDGET, SHARES, WORK], ids=lambda page: page.stem)
 def test_an_api_that_is_away_is_named_with_the_command(client: FakeClient, page: Path) -> None:
     client.error = Unavailable("the ledger API at http://x cannot be reached: refused")
     app = run_page(page)
@@ -20,7 +20,7 @@ def test_an_api_that_is_away_is_named_with_the_command(client: FakeClient, page:
     assert "gpuledger serve" not in text_of(app)
 
 
-@pytest.mark.parametrize("page", [PYRAMID, BUDGET, WORK], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [PYRAMID, BUDGET, SHARES, WORK], ids=lambda page: page.stem)
 def test_an_empty_ledger_says_how_to_fill_it(client: FakeClient, page: Path) -> None:
     client.statuses = ()
     assert "gpuledger import" in text_of(run_page(page))
@@ -32,7 +32,7 @@ def test_nothing_rolled_up_names_the_roll_up(client: FakeClient, page: Path) -> 
     assert "gpuledger rollup" in text_of(run_page(page))
 
 
-@pytest.mark.parametrize("page", [PYRAMID, BUDGET, WORK], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [PYRAMID, BUDGET, SHARES, WORK], ids=lambda page: page.stem)
 def test_who_is_not_known_is_asked_for_a_token(client: FakeClient, page: Path) -> None:
     client.error = Unidentified("no token was sent")
     app = run_page(page)
