@@ -10,7 +10,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from gpuledger import settings
-from gpuledger.client import LedgerClient, answers
+from gpuledger.client import LedgerClient, answers, stories
 from gpuledger.kernel.errors import Refused
 
 TTL_S = 30
@@ -87,7 +87,7 @@ def allocations(cluster: str) -> answers.Cycle:
     return _allocations(asker(), cluster)
 
 
-def workload(name: str, cluster: str | None) -> answers.Workload:
+def workload(name: str, cluster: str | None) -> stories.Workload:
     """Return a workload's story."""
     return _workload(asker(), name, cluster)
 
@@ -119,5 +119,5 @@ def _allocations(asker: Asker, cluster: str) -> answers.Cycle:
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)
-def _workload(asker: Asker, name: str, cluster: str | None) -> answers.Workload:
+def _workload(asker: Asker, name: str, cluster: str | None) -> stories.Workload:
     return _client(asker).workload(name, cluster=cluster)

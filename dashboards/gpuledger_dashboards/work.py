@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuledger.client.answers import Happening, Level, Workload
+from gpuledger.client.stories import Happening, Level, Workload
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger_dashboards import empty
 from gpuledger_dashboards.figures import hours, instant

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from gpuledger.client.answers import ClusterStatus, Workload, WorkloadDecision
+from gpuledger.client.answers import ClusterStatus
+from gpuledger.client.stories import Workload, WorkloadDecision
 from gpuledger_dashboards import charts, data, empty, figures, frame, work
 
 ANY = "any cluster"

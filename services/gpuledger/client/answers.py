@@ -260,63 +260,6 @@ class Books(Answer, frozen=True, kw_only=True):
     as_of: str
 
 
-class Happening(Answer, frozen=True, kw_only=True):
-    """One thing that happened to a workload; what is estimated nobody said."""
-
-    at: str
-    what: str
-    text: str
-    run: str | None
-    estimated: bool
-
-
-class Cost(Answer, frozen=True, kw_only=True):
-    """What is booked for a workload, and what it used since."""
-
-    charged_gpu_ms: int
-    unallocated_gpu_ms: int
-    credited_gpu_ms: int
-    not_booked_yet_gpu_ms: int
-
-
-class Level(Answer, frozen=True, kw_only=True):
-    """Where one account of a workload's path stood among its siblings; ``before`` were served less."""
-
-    account: str
-    ratio: str | None
-    used_gpu_ms: int
-    entitled_gpu_ms: int
-    before: tuple[dict[str, str | None], ...]
-
-
-class WorkloadDecision(Answer, frozen=True, kw_only=True):
-    """What the newest cycle decided about a workload, and why."""
-
-    cycle: str
-    at: str
-    action: str
-    reason: str
-    chain: tuple[Level, ...]
-    starts_by: str | None
-    certainty: str | None
-
-
-class Workload(Answer, frozen=True, kw_only=True):
-    """A workload's story; ``decision`` while it waits, ``ahead`` where it was asked for."""
-
-    workload: str
-    cluster: str
-    at: str
-    account: str
-    state: str
-    gpus_milli: int
-    events: tuple[Happening, ...]
-    cost: Cost
-    decision: WorkloadDecision | None
-    ahead: dict[str, Any] | None
-    as_of: str
-
-
 class Movement(Answer, frozen=True, kw_only=True):
     """A posting that changed what an account has left; below zero it takes."""
 
@@ -363,51 +306,6 @@ class Periods(Answer, frozen=True, kw_only=True):
 
     periods: tuple[PeriodRow, ...]
     as_of: str
-
-
-class WhoAmI(Answer, frozen=True, kw_only=True):
-    """Who the API takes the caller for; no clusters and no subtree mean all."""
-
-    name: str
-    role: str
-    rights: tuple[str, ...]
-    subtree: str | None
-    clusters: tuple[str, ...]
-    token: str | None
-
-
-class TakenEvents(Answer, frozen=True, kw_only=True):
-    """What became of events."""
-
-    events: int
-    accepted: int
-    repeated: int
-
-
-class Admitted(Answer, frozen=True, kw_only=True):
-    """In which class an attempt may start, and what protects it."""
-
-    cluster: str
-    workload: str
-    attempt: int
-    klass: str = msgspec.field(name="class")
-    account: str
-    gpus_milli: int
-    hold_gpu_ms: int
-    protected_s: int
-    expires_at: str | None
-    reason: str
-    seq: int
-    repeated: bool
-
-
-class Ordered(Answer, frozen=True, kw_only=True):
-    """What became of an order about GPU-time."""
-
-    applied: bool
-    repeated: bool
-    seq: int | None
-    key: str
 
 
 class Problem(Answer, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx2
 import msgspec
 
-from gpuledger.client import answers
+from gpuledger.client import answers, outcomes, stories
 from gpuledger.kernel.errors import (
     Conflict,
     Corrupt,
@@ -218,7 +218,7 @@ class LedgerClient:
         cluster: str | None = None,
         what_if: bool = False,
         as_of: Moment | None = None,
-    ) -> answers.Workload:
+    ) -> stories.Workload:
         """Return a workload's story, and why it waits; ``what_if`` looks for what would let it start.
 
         Raises:
@@ -226,7 +226,7 @@ class LedgerClient:
         """
         path = f"/v1/workloads/{quote(workload)}"
         wanted = "true" if what_if else None
-        return self._get(answers.Workload, path, cluster=cluster, what_if=wanted, as_of=as_of)
+        return self._get(stories.Workload, path, cluster=cluster, what_if=wanted, as_of=as_of)
 
     def movements(
         self,
@@ -252,11 +252,11 @@ class LedgerClient:
         """List the budget periods that were opened or have movements."""
         return self._get(answers.Periods, "/v1/periods", cluster=cluster, as_of=as_of)
 
-    def me(self) -> answers.WhoAmI:
+    def me(self) -> outcomes.WhoAmI:
         """Return who the API takes this client for."""
-        return self._get(answers.WhoAmI, "/v1/me")
+        return self._get(outcomes.WhoAmI, "/v1/me")
 
-    def post_events(self, events: Iterable[bytes]) -> answers.TakenEvents:
+    def post_events(self, events: Iterable[bytes]) -> outcomes.TakenEvents:
         """Send CloudEvents in structured JSON, each as its bytes without line ends; at most 10,000.
 
         Raises:
@@ -267,18 +267,18 @@ class LedgerClient:
         sent = self._send(
             "POST", "/v1/events", content=body, headers={"Content-Type": "application/x-ndjson"}
         )
-        return self._read(answers.TakenEvents, "/v1/events", sent)
+        return self._read(outcomes.TakenEvents, "/v1/events", sent)
 
-    def admit(self, cluster: str, workload: str) -> answers.Admitted:
+    def admit(self, cluster: str, workload: str) -> outcomes.Admitted:
         """Ask in which class the next attempt of a workload may start; sets aside what protects it.
 
         Raises:
             NotFound: When the workload was not submitted.
             Refused: When it runs already or is over.
         """
-        return self._post(answers.Admitted, "/v1/admissions", {"cluster": cluster, "workload": workload})
+        return self._post(outcomes.Admitted, "/v1/admissions", {"cluster": cluster, "workload": workload})
 
-    def grant(self, order: Order, *, key: str | None = None, dry_run: bool = False) -> answers.Ordered:
+    def grant(self, order: Order, *, key: str | None = None, dry_run: bool = False) -> outcomes.Ordered:
         """Give GPU-time to an account.
 
         Args:
@@ -290,14 +290,14 @@ class LedgerClient:
             Forbidden: When the account does not lie below the token's own.
             Refused: When the book as it stands cannot take it.
         """
-        return self._post(answers.Ordered, "/v1/budget/grants", order._asdict(), key=key, dry_run=dry_run)
+        return self._post(outcomes.Ordered, "/v1/budget/grants", order._asdict(), key=key, dry_run=dry_run)
 
     def transfer(
         self, order: Order, to: str, *, key: str | None = None, dry_run: bool = False
-    ) -> answers.Ordered:
+    ) -> outcomes.Ordered:
         """Move GPU-time from the order's account to another; see ``grant``."""
         body = {**order._asdict(), "to": to}
-        return self._post(answers.Ordered, "/v1/budget/transfers", body, key=key, dry_run=dry_run)
+        return self._post(outcomes.Ordered, "/v1/budget/transfers", body, key=key, dry_run=dry_run)
 
     def close(self) -> None:
         """Close the connections."""

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.integration.ledger.books import Ledger, submitted
 
-from gpuledger.client import LedgerClient, Order, answers
+from gpuledger.client import LedgerClient, Order, answers, outcomes, stories
 from gpuledger.events.envelope import encode
 from gpuledger.identity.roles import Role
 from gpuledger.kernel.clock import seconds
@@ -75,8 +75,8 @@ def test_errors_keep_their_kind(client: LedgerClient) -> None:
 def test_the_clients_types_are_the_documents(api: TestClient) -> None:
     """A field of the client that the API does not promise would be unknown for ever."""
     schemas = api.get("/openapi.json").json()["components"]["schemas"]
-    named = {"Impact": "ImpactReadings"}
-    for kind in vars(answers).values():
+    named = {"Impact": "ImpactReadings", "Workload": "WorkloadStory"}
+    for kind in (kind for module in (answers, outcomes, stories) for kind in vars(module).values()):
         if isinstance(kind, type) and issubclass(kind, answers.Answer) and kind is not answers.Answer:
             schema = schemas.get(named.get(kind.__name__, kind.__name__))
             if schema is not None:

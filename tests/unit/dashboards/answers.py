@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from gpuledger.client import answers
+from gpuledger.client import answers, stories
 
 HOUR = 3_600_000
 
@@ -129,15 +129,15 @@ def story(
     state: str = "over",
     gpus_milli: int = 8000,
     decided: bool = True,
-) -> answers.Workload:
+) -> stories.Workload:
     """A workload's story of one day, told at 14:00; events are (time, what, text, run)."""
-    decision = answers.WorkloadDecision(
+    decision = stories.WorkloadDecision(
         cycle="alpha@1", at="2026-03-11T14:00:00Z", action="wait", reason="Waits for 8 GPUs on one host.",
-        chain=(answers.Level(account="alpha", ratio="0.500000", used_gpu_ms=HOUR, entitled_gpu_ms=2 * HOUR,
+        chain=(stories.Level(account="alpha", ratio="0.500000", used_gpu_ms=HOUR, entitled_gpu_ms=2 * HOUR,
                              before=({"account": "beta", "ratio": "0.400000"},)),),
         starts_by="2026-03-11T15:00:00Z", certainty="bound",
     )  # fmt: skip
-    return answers.Workload(
+    return stories.Workload(
         workload="8851",
         cluster="alpha",
         at="2026-03-11T14:00:00Z",
@@ -145,10 +145,10 @@ def story(
         state=state,
         gpus_milli=gpus_milli,
         events=tuple(
-            answers.Happening(at=f"2026-03-11T{at}:00Z", what=what, text=text, run=run, estimated=False)
+            stories.Happening(at=f"2026-03-11T{at}:00Z", what=what, text=text, run=run, estimated=False)
             for at, what, text, run in events
         ),
-        cost=answers.Cost(
+        cost=stories.Cost(
             charged_gpu_ms=16 * HOUR, unallocated_gpu_ms=0, credited_gpu_ms=0, not_booked_yet_gpu_ms=0
         ),
         decision=decision if decided else None,

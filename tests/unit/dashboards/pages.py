@@ -7,7 +7,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from tests.unit.dashboards.answers import budget, budget_row, cycle, layers, layers_row, status, story
 
-from gpuledger.client import answers
+from gpuledger.client import answers, stories
 from gpuledger.kernel.errors import NotFound
 from gpuledger_dashboards import run
 
@@ -25,7 +25,7 @@ class FakeClient:
     rows: tuple[answers.LayersRow, ...] = (layers_row("2026-03-01"), layers_row("2026-03-02"))
     budgets: tuple[answers.BudgetRow, ...] = (budget_row("alpha/a", 100, 120), budget_row("alpha/b", 50, 10))
     newest: answers.Cycle | None = field(default_factory=cycle)
-    told: answers.Workload = field(default_factory=story)
+    told: stories.Workload = field(default_factory=story)
     unknown: Exception | None = None
     error: Exception | None = None
     asked: list[tuple[object, ...]] = field(default_factory=list)
@@ -45,7 +45,7 @@ class FakeClient:
             raise NotFound(f"the policy has not run for cluster {cluster!r}")
         return self.newest
 
-    def workload(self, name: str, *, cluster: str | None) -> answers.Workload:
+    def workload(self, name: str, *, cluster: str | None) -> stories.Workload:
         self.asked.append((name, cluster))
         if self.unknown:
             raise self.unknown
