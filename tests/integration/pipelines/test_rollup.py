@@ -88,9 +88,9 @@ def test_a_gate_that_fails_is_told_with_its_rows(
     assert main([], CLOCK) == 3
     (c,) = summary(capsys)
     assert c["checks_failed"] == 1
-    assert "layer_metrics_day" not in c["rows"]
+    assert {"gpu_hour", "layer_metrics_hour", "layer_metrics_day"}.isdisjoint(c["rows"])
     (found,) = c["findings"]
-    assert found.startswith("layer_metrics_hour: ")
+    assert found.startswith("gpu_bucket: ")
     assert "2024-03-01 12:00:00" in found
 
 
