@@ -1,4 +1,4 @@
-"""What an event costs the engine and the world ``fifo``, as the queue grows: no more than the logarithm does."""
+"""What an event costs the engine and a world as the queue grows: ``fifo`` no more than the logarithm does."""
 
 import gc
 import math
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 import pytest
+from tests.conftest import FORM
 from tests.simulating import job, scenario
 
 from gpuledger.simulator.engine import simulate
@@ -22,9 +23,13 @@ PENDING = (1_000, 10_000, 100_000)
 EVENTS, ROUNDS = 2_000, 3
 GROWTH_MAX = 1.5
 """How much faster than the logarithm of the queue the cost of an event may grow."""
+POLICY_PENDING = {"short": (1_000, 10_000), "full": PENDING}[FORM]
+POLICY_EVENTS = 60
+POLICY_GROWTH_MAX = {1_000: 1.0, 10_000: 2.0, 100_000: 10.0}
+"""The same for the world ``gpuledger``, against its cost with the shortest queue: what holds, not what is wanted."""
 
 
-def crowded(pending: int) -> Iterator[Fact]:
+def crowded(pending: int, world: str = "fifo") -> Iterator[Fact]:
     """1,024 GPUs, and so many jobs at once at the beginning, of all sizes, each with a time limit of its own."""
     rng = random.Random(1)
     jobs = [
@@ -40,19 +45,19 @@ def crowded(pending: int) -> Iterator[Fact]:
     ]
     faults = FaultModel(mtbf_s=60 * 86_400, drain_mtbf_s=30 * 86_400)
     played = scenario(jobs, hosts=(8,) * HOSTS, days=365, faults=faults)
-    return simulate(played, make_world("fifo", played, 1))
+    return simulate(played, make_world(world, played, 1))
 
 
-def cost_s(pending: int) -> tuple[float, float]:
+def cost_s(pending: int, world: str = "fifo", events: int = EVENTS) -> tuple[float, float]:
     """Processor time of an event with so many pending, and jobs that ended for each second of it."""
-    facts = crowded(pending)
+    facts = crowded(pending, world)
     next(
         fact for fact in facts if isinstance(fact, Left)
     )  # everybody is in the queue, and whoever fits has started
     gc.collect()
     gc.freeze()
     begun = time.process_time()
-    seen = list(islice(facts, min(pending, EVENTS)))
+    seen = list(islice(facts, min(pending, events)))
     spent = time.process_time() - begun
     gc.unfreeze()
     assert sum(isinstance(fact, Started) for fact in seen) > len(seen) / 4
@@ -71,3 +76,15 @@ def test_cost_of_an_event_by_length_of_the_queue() -> None:
             f" (allowed {allowed:.2f}); {jobs[pending]:,.0f} jobs/s"
         )
         assert growth <= allowed
+
+
+def test_cost_of_an_event_under_the_policy_by_length_of_the_queue() -> None:
+    cost = {pending: cost_s(pending, "gpuledger", POLICY_EVENTS)[0] for pending in POLICY_PENDING}
+    for pending in POLICY_PENDING:
+        growth = cost[pending] / cost[POLICY_PENDING[0]]
+        wanted = GROWTH_MAX * math.log(pending) / math.log(POLICY_PENDING[0])
+        print(
+            f"gpuledger, pending {pending:7,}: {growth:.2f} x the cost of an event at {POLICY_PENDING[0]:,}"
+            f" (wanted {wanted:.2f}, gated at {POLICY_GROWTH_MAX[pending]:g}); {cost[pending] * 1e3:.1f} ms"
+        )
+        assert growth <= POLICY_GROWTH_MAX[pending]

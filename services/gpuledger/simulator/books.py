@@ -9,15 +9,14 @@ at once, and how much of a run is on which of its hosts is remembered rather tha
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from fractions import Fraction
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from gpuledger.events.incident import CREDIT_CAP_S
-from gpuledger.kernel.accounts import lineage, own_path, share_unless_set
+from gpuledger.kernel.accounts import share_unless_set
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.policy.cycle import Cycle
-from gpuledger.policy.entitlement import History, entitled_to, parts
-from gpuledger.policy.memory import Memory, Step
+from gpuledger.policy.entitlement import entitled_to
+from gpuledger.policy.memory import Memory
 from gpuledger.policy.placement import HostState, Placement, Room, model_of
 from gpuledger.policy.state import (
     AccountState,
@@ -28,6 +27,7 @@ from gpuledger.policy.state import (
     RunningRun,
     WorkClass,
 )
+from gpuledger.simulator.books_forest import Forest, forest_of, inner_of
 from gpuledger.simulator.books_sums import Credits, Holds, Past, past_of
 from gpuledger.simulator.facts import (
     Cancelled,
@@ -47,20 +47,6 @@ from gpuledger.simulator.scenario import AccountSpec, HostSpec
 
 FORESTS_MAX = 64
 """So many trees are kept; which inner accounts have work of their own seldom changes."""
-
-
-class Forest(NamedTuple):
-    """The program tree while the same inner accounts have work of their own.
-
-    Args:
-        shares: Share by path, every node in order.
-        parts: The part of the cluster that is each leaf's.
-        funded: The accounts whose work is charged: shares are above 0 all along their path.
-    """
-
-    shares: Mapping[str, int]
-    parts: Mapping[str, Fraction]
-    funded: frozenset[str]
 
 
 class Books:
@@ -87,13 +73,15 @@ class Books:
         self._config = config
         self._hosts = _Hosts(hosts, past_of(config)(), start_s)
         self._shares = {spec.account: spec.share for spec in accounts}
-        self._inner = _inner(self._shares)
+        self._inner = inner_of(self._shares)
         self._forests: dict[frozenset[str], Forest] = {}
         self._jobs: dict[str, Job] = {}
         self._running: dict[str, RunningRun] = {}
         self._pending: dict[str, PendingWorkload] = {}
         self._waiting: Counter[str] = Counter()
         """How many wait of each account that has any."""
+        self._asked: Counter[str] | None = None
+        """What waiting work asks for by account; None when hosts changed since it was counted."""
         self._use: dict[tuple[str, WorkClass], Past] = {}
         self._workers: Counter[str] = Counter()
         """How many runs each account has, those of each class."""
@@ -137,6 +125,7 @@ class Books:
             case HostChanged(at_s=at_s, host=host, condition=condition):
                 self._hosts.change(at_s, host, condition)
                 self._pending = {name: self._spelt(waits) for name, waits in self._pending.items()}
+                self._asked = None
             case Told() | UserAsked() | Reserved():
                 pass
             case _:
@@ -177,7 +166,7 @@ class Books:
         """List an account that nobody listed, with the share of one that nobody set a share for."""
         if account not in self._shares:
             self._shares[account] = share_unless_set(account)
-            self._inner = _inner(self._shares)
+            self._inner = inner_of(self._shares)
             self._forests.clear()
 
     def _wait(self, job: Job, at_s: int) -> None:
@@ -192,8 +181,9 @@ class Books:
             gpu_model=job.gpu_model,
             weight_permille=WEIGHT_ONE,
         )
-        self._pending[job.job] = self._spelt(waits)
+        waits = self._pending[job.job] = self._spelt(waits)
         self._waiting[job.account] += 1
+        self._ask(waits, 1)
 
     def _wait_no_more(self, name: str) -> None:
         waited = self._pending.pop(name, None)
@@ -201,6 +191,22 @@ class Books:
             self._waiting[waited.account] -= 1
             if not self._waiting[waited.account]:
                 del self._waiting[waited.account]
+            self._ask(waited, -1)
+
+    def _ask(self, waits: PendingWorkload, sign: int) -> None:
+        """Count what funded work asks for that some hosts could hold, unless all is to be counted anew."""
+        if self._asked is None or not waits.minimum_runtime_s:
+            return
+        if self._hosts.could_hold(waits.gpus_milli, waits.gpu_model):
+            self._asked[waits.account] += sign * waits.gpus_milli
+
+    def _asked_milli(self) -> Mapping[str, int]:
+        """Return account -> what its waiting work asks for; of accounts that ask for nothing, 0 or nothing."""
+        if self._asked is None:
+            self._asked = Counter()
+            for waits in self._pending.values():
+                self._ask(waits, 1)
+        return self._asked
 
     def _spelt(self, waits: PendingWorkload) -> PendingWorkload:
         """Return the workload with its GPU model as hosts spell it, where one of them has it."""
@@ -271,14 +277,13 @@ class Books:
 
     def _accounts(self, memory: Memory, capacity: int) -> tuple[AccountState, ...]:
         use, held, credits_ = self._used(memory), self._holds.at(memory.end_s), self._credits.units(memory)
-        asked: dict[str, int] = {}
-        for waits in self._pending.values():
-            if waits.minimum_runtime_s > 0 and self._hosts.could_hold(waits.gpus_milli, waits.gpu_model):
-                asked[waits.account] = asked.get(waits.account, 0) + waits.gpus_milli
+        asked = self._asked_milli()
         working = {account for account, _ in use} | {
             account for account, runs in self._workers.items() if runs
         }
-        forest = self._forest(frozenset(self._inner & (working | asked.keys())))
+        forest = self._forest(
+            frozenset(self._inner & (working | {account for account, milli in asked.items() if milli}))
+        )
         weighted, found = capacity * WEIGHT_ONE, []
         for path, share in forest.shares.items():
             held_gpu_ms = held.get(path, 0)
@@ -312,7 +317,7 @@ class Books:
         if working not in self._forests:
             if len(self._forests) >= FORESTS_MAX:
                 self._forests.clear()
-            self._forests[working] = _forest(self._shares, self._inner, working)
+            self._forests[working] = forest_of(self._shares, self._inner, working)
         return self._forests[working]
 
 
@@ -376,21 +381,3 @@ class _Hosts:
         self._empty = Room(self.states)
         self.room = Room(self.states, [self._taken])
         self._fits: dict[tuple[int, str | None], bool] = {}
-
-
-def _inner(accounts: Iterable[str]) -> frozenset[str]:
-    """Return every account that is above another."""
-    return frozenset(above for path in accounts for above in lineage(path) if above != path)
-
-
-def _forest(set_: Mapping[str, int], inner: frozenset[str], working: frozenset[str]) -> Forest:
-    nodes = {*set_, *inner, *(own_path(account) for account in working)}
-    shares = {node: set_.get(node, share_unless_set(node)) for node in sorted(nodes)}
-    history = History(shares={node: [Step(0, share)] for node, share in shares.items()})
-    funded = frozenset(
-        account
-        for account in shares
-        if account not in inner - working
-        and all(shares[node] > 0 for node in lineage(own_path(account) if account in working else account))
-    )
-    return Forest(shares, parts(shares, history, 0), funded)

@@ -61,6 +61,23 @@ class Seldom(Gpuledger):
         return found
 
 
+class Careful(Gpuledger):
+    """It looks at every run when it is said which have saved their work."""
+
+    def __init__(self, world: Scenario) -> None:
+        super().__init__(world)
+        self.seen: dict[tuple[str, int], int] = {}
+
+    def _saved_s(self, cluster: Cluster) -> dict[str, int]:
+        found = super()._saved_s(cluster)
+        running = cluster.running
+        self.seen.update({(name, running[name].run): saved_s for name, saved_s in found.items()})
+        for name, run in running.items():
+            saved_s = run.checkpointed_s(cluster.at_s)
+            assert self.seen.get((name, run.run), run.started_s) == saved_s
+        return found
+
+
 BURSTS_S = (0, 0, 1, 5, 40, 300, 300, 2_000, 9_000)
 
 
@@ -121,6 +138,14 @@ def test_an_account_that_alone_waits_has_starts_without_a_cycle_as_with_one(seed
     assert seldom.lone[False] > 10
     assert seldom.lone[True] > 3
     assert facts == [repr(fact) for fact in simulate(given, InFull(given))]
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_every_run_that_saves_its_work_is_said_to(seed: int) -> None:
+    given = world(seed)
+    careful = Careful(given)
+    assert sum(1 for _ in simulate(given, careful)) > 120
+    assert len(careful.seen) > 5
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -7,13 +7,14 @@ fact that wakes it, and at each full interval. Of one instant there is one cycle
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from heapq import heappop, heappush
 
 from gpuledger.policy.alone import alone
 from gpuledger.policy.cycle import Action, Cycle, WorkClass, run_cycle
 from gpuledger.policy.ordering import Ordering
 from gpuledger.policy.placement import Placement
 from gpuledger.simulator.books import Books
-from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, HostCondition, Left, Submitted
+from gpuledger.simulator.facts import Cancelled, Fact, HostChanged, HostCondition, Left, Started, Submitted
 from gpuledger.simulator.scenario import Scenario
 from gpuledger.simulator.worlds.protocol import Cluster, Orders, Start
 from gpuledger.simulator.worlds.settings import settings_of
@@ -61,11 +62,17 @@ class Gpuledger:
         self._is_woken = False
         self._has_told = False
         self._draining: set[str] = set()
+        self._begun: list[str] = []
+        """Whose runs have begun, and are not among those that save their work yet."""
+        self._saves: list[tuple[int, str, int]] = []
+        """When runs save their work next: the instant, the job, the number of its run."""
 
     def told(self, fact: Fact) -> None:
         """Take note of what happened."""
         self._books.told(fact)
         self._is_woken = self._is_woken or isinstance(fact, Submitted | Cancelled | Left | HostChanged)
+        if isinstance(fact, Started):
+            self._begun.append(fact.job)
         if isinstance(fact, HostChanged):
             self._draining.discard(fact.host)
             if fact.condition is HostCondition.DRAINING:
@@ -124,17 +131,28 @@ class Gpuledger:
     def _cycle(self, cluster: Cluster) -> Cycle | None:
         """Run a cycle; None while every host is down, when the policy has none."""
         at_s = cluster.at_s
-        saved_s = {
-            job: saved
-            for job, run in cluster.running.items()
-            if (saved := run.checkpointed_s(at_s)) > run.started_s
-        }
-        state = self._books.state(at_s, saved_s)
+        state = self._books.state(at_s, self._saved_s(cluster))
         if state is None:
             return None
         cycle = self._run(state)
         self._books.decided(cycle)
         return cycle
+
+    def _saved_s(self, cluster: Cluster) -> dict[str, int]:
+        """Return up to when those runs have saved their work that did so since this was last asked."""
+        at_s, saved_s = cluster.at_s, dict[str, int]()
+        for name in self._begun:
+            run = cluster.running.get(name)
+            if run is not None and run.job.checkpoint_s is not None:
+                heappush(self._saves, (run.loaded_s + run.job.checkpoint_s, name, run.run))
+        self._begun.clear()
+        while self._saves and self._saves[0][0] <= at_s:
+            _, name, number = heappop(self._saves)
+            run = cluster.running.get(name)
+            if run is not None and run.run == number and run.job.checkpoint_s is not None:
+                saved_s[name] = run.checkpointed_s(at_s)
+                heappush(self._saves, (saved_s[name] + run.job.checkpoint_s, name, number))
+        return saved_s
 
     def _orders(self, cycle: Cycle, cluster: Cluster) -> Orders:
         """Read decisions as orders: each cycle says everything anew, and what it does not repeat is void."""
