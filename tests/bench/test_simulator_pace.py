@@ -47,9 +47,9 @@ class Workload(NamedTuple):
 
 
 WORKLOADS = {
-    "contended": Workload(1, 20, 0.04),
-    "contended, submitted 2.5 times as fast": Workload(0.4, 20, 0.05),
-    "uncontended": Workload(3, 1, 0.15),
+    "contended": Workload(1, 20, 0.05),
+    "contended, submitted 2.5 times as fast": Workload(0.4, 20, 0.06),
+    "uncontended": Workload(3, 1, 0.2),
 }
 
 
