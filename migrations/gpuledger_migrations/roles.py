@@ -19,6 +19,8 @@ _ACTS_AS = (
     "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = :role AND pg_has_role(current_user, oid, 'USAGE'))"
 )
 
+_MAKES_SCHEMAS = "SELECT has_database_privilege(:role, current_database(), 'CREATE')"
+
 
 def provide(connection: sa.Connection) -> None:
     """Make the roles that are missing and the login a member of each; commit.
@@ -31,6 +33,7 @@ def provide(connection: sa.Connection) -> None:
             _try(connection, f"CREATE ROLE {role} NOLOGIN")
         if not _holds(connection, _ACTS_AS, role):
             _try(connection, f"GRANT {role} TO CURRENT_USER")
+    _let_make_schemas(connection)
     unmade = [role for role in ROLES if not _holds(connection, _EXISTS, role)]
     missing = [role for role in ROLES if not _holds(connection, _ACTS_AS, role)]
     login = connection.scalar(sa.text("SELECT quote_ident(current_user)"))
@@ -42,6 +45,13 @@ def provide(connection: sa.Connection) -> None:
             f"the login {login} may not make or join the roles of the ledger: {', '.join(missing)}",
             hint=f"let an administrator of the server run, then try again: {' '.join(statements)}",
         )
+
+
+def _let_make_schemas(connection: sa.Connection) -> None:
+    """Give the owner its right on this database again: a copy and a restored backup come without it."""
+    if _holds(connection, _EXISTS, OWNER) and not _holds(connection, _MAKES_SCHEMAS, OWNER):
+        database = connection.scalar(sa.text("SELECT quote_ident(current_database())"))
+        _try(connection, f"GRANT CREATE ON DATABASE {database} TO {OWNER}")
 
 
 def _holds(connection: sa.Connection, query: str, role: str) -> bool:

@@ -134,3 +134,18 @@ def test_migrations_of_databases_of_one_server_at_once_share_its_roles(create: C
 def test_a_database_that_cannot_be_reached_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="cannot be migrated"):
         migrate.upgrade("postgresql+psycopg://nobody@127.0.0.1:1/nothing?connect_timeout=2")
+
+
+def test_a_copy_of_a_database_is_migrated_though_rights_on_it_were_not_copied(database_url: str) -> None:
+    """As of a backup that is restored into a new database: what the owner may do on it is no part of either."""
+    ask = "SELECT has_database_privilege('gpuledger_owner', current_database(), 'CREATE')"
+    command.downgrade(migrate._config(database_url), "0018")
+    engine = sa.create_engine(database_url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        name = connection.exec_driver_sql("SELECT quote_ident(current_database())").scalar_one()
+        connection.exec_driver_sql(f"REVOKE CREATE ON DATABASE {name} FROM gpuledger_owner")
+        assert connection.exec_driver_sql(ask).scalar_one() is False
+    migrate.upgrade(database_url)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql(ask).scalar_one() is True
+    engine.dispose()
