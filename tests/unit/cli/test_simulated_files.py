@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from tests.commands import simulated
 from tests.commands.running import quick
@@ -22,7 +23,6 @@ def test_a_page_with_every_world(tmp_path: Path) -> None:
 
 
 def test_every_figure_in_a_table_that_other_tools_read(tmp_path: Path) -> None:
-    pq = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "figures.parquet"
     arguments = ("--world", "fifo", "--parquet", path, "--json")
     ran = quick("simulate", simulated.scenario(tmp_path), *arguments, settings={})

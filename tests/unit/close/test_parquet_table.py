@@ -3,14 +3,12 @@
 import io
 
 import msgspec
-import pytest
+import pyarrow.parquet as pq
 from tests.unit.close.close_said import document
 
 from gpuledger.close.document import digest, encode
 from gpuledger.close.store import flat
 from gpuledger.warehouse.close_tables import statement
-
-pq = pytest.importorskip("pyarrow.parquet")
 
 
 def test_it_holds_the_lines_in_the_columns_of_the_table() -> None:

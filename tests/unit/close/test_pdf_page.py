@@ -6,12 +6,10 @@ import subprocess
 import sys
 import zlib
 
-import pytest
 from tests.unit.close.close_said import document, line
 
+from gpuledger.close import pdf_page
 from gpuledger.close.presenting import present
-
-pdf_page = pytest.importorskip("gpuledger.close.pdf_page")
 
 AGAIN = """
 import hashlib
