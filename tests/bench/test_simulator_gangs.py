@@ -89,7 +89,7 @@ def test_the_largest_start_within_cap_and_grace_and_wait_less_than_without_dates
 
 def test_who_asks_for_the_largest_gangs_gets_what_it_is_owed() -> None:
     ours, before = outcomes("gpuledger"), outcomes("gpuledger", *MOST_USED.items())
-    assert median_low(one.window for one in ours) >= 0.93
+    assert median_low(one.window for one in ours) >= 0.92
     assert median_low(one.worst for one in ours) >= 0.85
     assert median_low(one.worst for one in ours) > median_low(one.worst for one in before)
 
