@@ -72,7 +72,7 @@ class Decided:
             every_s: The interval of cycles, where a leader runs it.
             form: In which form its decisions are digested; see ``pieces``.
         """
-        digest = digest_of((state, config.written(), sequences))
+        digest = input_digest(state, config, sequences)
         name = cycle_id(state.cluster, state.at_s, digest)
         written = write(cycle.decisions, form=form)
         orders = tuple(decision for decision in cycle.decisions if decision.action is not Action.WAIT)
@@ -176,6 +176,19 @@ def _untold(writer: Writer, cluster: str, at_s: int, told: Sequence[Notice]) -> 
 def cycle_id(cluster: str, at_s: int, digest: str) -> str:
     """Return how a cycle is named that decides for an instant on an input."""
     return f"{cluster}@{instant(at_s):%Y-%m-%dT%H:%M:%SZ}#{digest[:12]}"
+
+
+def input_digest(state: ClusterState, config: PolicyConfig, sequences: Mapping[str, int]) -> str:
+    """Return what names the input of a cycle.
+
+    As of knobs, what came into states later is left out where it says what was decided by before it came: so records of
+    that time are what they were.
+    """
+    told = {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
+    largest_milli = max((host.gpus_milli for host in state.hosts if not host.draining), default=None)
+    if state.largest_host_milli in (None, largest_milli):
+        del told["largest_host_milli"]
+    return digest_of((told, config.written(), sequences))
 
 
 def digest_of(value: object) -> str:

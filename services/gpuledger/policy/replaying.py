@@ -15,7 +15,7 @@ from gpuledger.policy.cycle import run_cycle
 from gpuledger.policy.incremental import prepare
 from gpuledger.policy.kept import decisions_of
 from gpuledger.policy.reading import read_state, read_submitted
-from gpuledger.policy.recording import Decided, digest_of
+from gpuledger.policy.recording import Decided, input_digest
 from gpuledger.policy.state import ClusterState, PolicyConfig
 
 _SHOWN = 120
@@ -87,7 +87,7 @@ def recompute_amendment(reader: Reader, found: cycles.Amendment) -> AllocationAm
     if recorded is None:
         return None
     state, config = _told(reader, recorded)
-    digest = digest_of((state, config.written(), recorded.issued.sequences))
+    digest = input_digest(state, config, recorded.issued.sequences)
     base = Base.of(recorded.issued, state, prepare(state, config), digest=digest)
     again = None
     for each in cycles.amendments(reader, recorded.place, at_s=found.at_s, seq=found.seq):

@@ -1,6 +1,7 @@
 """The record of a cycle: journalled, queued, published, read back."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -12,9 +13,13 @@ from gpuledger.database.engine import reading, writing
 from gpuledger.events.envelope import decode
 from gpuledger.ingest.relay import relay
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.knobs import PolicyConfig
 from gpuledger.ledger import audit, cycle_decisions, cycles, outbox, rebuild
 from gpuledger.policy.kept import latest_cycle
+from gpuledger.policy.placement import HostState
+from gpuledger.policy.recording import input_digest
 from gpuledger.policy.replaying import replay
+from gpuledger.policy.state import ClusterState
 from gpuledger.streams.files import FileBroker
 from gpuledger.streams.topics import ALLOCATIONS
 
@@ -100,3 +105,23 @@ def test_a_newest_cycle_that_was_never_recorded_is_named(world: World, change: s
     with reading(world.engine) as reader:
         (told,) = rebuild.check(reader, Calendar()).differences
     assert told.startswith("newest cycle not in the journal: c\tc@")
+
+
+def test_an_input_of_before_states_told_the_largest_host_and_who_leaves_is_named_as_it_was() -> None:
+    """The digest is that of the code of then, on the same state: what was recorded under it can be replayed."""
+    then = "76e400eaadf07dc1adb096d5f963bba59ce304efb8716f168ef4b3a29c940bf7"
+    config = PolicyConfig(victims="most-used")
+    host = HostState(host="h", gpus_milli=8000, gpu_model="x")
+    state = ClusterState(
+        cluster="c",
+        at_s=100,
+        healthy_milli=8000,
+        capacity_window_gpu_ms=1,
+        hosts=(host,),
+        shared_milli=8000,
+    )
+    largest = replace(state, largest_host_milli=8000)
+    assert input_digest(state, config, {"c": 1}) == input_digest(largest, config, {"c": 1}) == then
+    larger = replace(state, largest_host_milli=16_000)
+    assert input_digest(larger, config, {"c": 1}) != then
+    assert input_digest(state, PolicyConfig(), {"c": 1}) != then
