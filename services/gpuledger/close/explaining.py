@@ -1,7 +1,10 @@
 """Why two versions of a close differ: the journal rows in between, which sum to the difference."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from gpuledger.close import statement
 from gpuledger.close.comparing import Change, changes, flat
@@ -9,7 +12,7 @@ from gpuledger.close.making import make
 from gpuledger.database.engine import Reader
 from gpuledger.kernel.clock import iso
 from gpuledger.kernel.errors import Refused
-from gpuledger.ledger import close_sums, queries
+from gpuledger.ledger import close_sums
 from gpuledger.ledger.booked import Moved
 
 
@@ -75,7 +78,8 @@ def explain(reader: Reader, cluster: str, period: str, before: int, after: int) 
         after: The later one.
 
     Raises:
-        Refused: When there is no such version, one is not settled, or they are not in order.
+        Refused: When there is no such version, or they are not in order.
+        Conflict: When one is not settled.
     """
     if before >= after:
         raise Refused(f"version {before} is not before version {after}", hint="--from is the earlier one")
@@ -83,12 +87,14 @@ def explain(reader: Reader, cluster: str, period: str, before: int, after: int) 
     first_seq = old.rows.reopened_seq
     assert first_seq is not None  # noqa: S101 - a later version was begun after the earlier one was reopened
     moved = close_sums.moved(reader, cluster, period, first_seq, new.rows.reopened_seq)
-    inner = queries.inner_accounts(reader)
-    rows = [Row(each, _amounts(each, inner)) for each in moved]
-    return Explanation(cluster, period, before, after, changes(old.document, new.document), rows)
+    # Who got accounts below it in between is told under the later version's name in both.
+    sums = close_sums.sums(reader, cluster, period, old.rows)
+    renamed = msgspec.structs.replace(old.document, accounts=statement.lines(sums, new.inner))
+    rows = [Row(each, _amounts(each, new.inner)) for each in moved]
+    return Explanation(cluster, period, before, after, changes(renamed, new.document), rows)
 
 
-def _amounts(moved: Moved, inner: set[str]) -> dict[tuple[str, str], int]:
+def _amounts(moved: Moved, inner: Collection[str]) -> dict[tuple[str, str], int]:
     lines = statement.lines(moved.sums, inner)
     return {(line.account, column): amount for line in lines for column, amount in flat(line).items()}
 

@@ -1,5 +1,6 @@
 """Making the file of a close from the journal: the same bytes each time, whenever and wherever it is made."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from gpuledger.close import statement
@@ -32,6 +33,7 @@ class Made(NamedTuple):
         content: That in canonical form.
         digest: SHA-256 of the form.
         findings: What does not hold of it.
+        inner: The accounts that had others below them: what they own themselves is told under ``~own``.
     """
 
     rows: CloseRows
@@ -39,6 +41,7 @@ class Made(NamedTuple):
     content: bytes
     digest: str
     findings: list[Finding]
+    inner: Collection[str]
 
 
 def make(connection: Reader | Writer, cluster: str, period: str, version: int | None = None) -> Made:
@@ -51,7 +54,8 @@ def make(connection: Reader | Writer, cluster: str, period: str, version: int | 
         version: The version.
 
     Raises:
-        Refused: When there is no such close, it was begun before there were files, or it is not settled yet.
+        Refused: When there is no such close, or it was begun before there were files.
+        Conflict: When it is not settled yet.
     """
     told = closes(connection, cluster, period)
     rows = _version(told, cluster, period, version)
@@ -82,7 +86,7 @@ def make(connection: Reader | Writer, cluster: str, period: str, version: int | 
     )
     content = encode(document)
     findings = check(document, sums, close_sums.crossings(connection, cluster, period, rows))
-    return Made(rows, document, content, digest_of(content), findings)
+    return Made(rows, document, content, digest_of(content), findings, inner)
 
 
 def _version(told: list[CloseRows], cluster: str, period: str, version: int | None) -> CloseRows:

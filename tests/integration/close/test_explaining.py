@@ -9,6 +9,7 @@ from tests.integration.ledger.books import CLUSTER, GPU_HOUR, HOUR, run_of, told
 from gpuledger.close import steps
 from gpuledger.close.explaining import Explanation, explain
 from gpuledger.database.engine import reading
+from gpuledger.events.budget import AccountCreated
 from gpuledger.kernel.errors import Refused
 
 W = 1000 * GPU_HOUR
@@ -80,6 +81,25 @@ def test_two_that_do_not_follow_each_other_are_explained_too(twice: Books) -> No
     )
     assert charged.difference == 24 * W
     assert explained(twice, 2, 3).is_explained
+
+
+@pytest.mark.parametrize("when", ["in between", "afterwards"])
+def test_an_account_that_got_others_below_it_differs_in_its_amounts_alone(books: Books, when: str) -> None:
+    """What it owns itself is told as its leaf ``~own`` from then on; that is no difference."""
+    books.close()
+    steps.reopen(books.closer(), "a late invoice")
+    books.ledger.append(*run_of(TENTH, TENTH + HOUR, "late"))
+    if when == "afterwards":
+        books.close()
+    books.ledger.append(told(2, AccountCreated(account="org/vision/deep")))
+    if when == "in between":
+        books.close()
+    found = explained(books)
+    assert found.is_explained
+    name = "org/vision/~own" if when == "in between" else "org/vision"
+    assert {change.account for change in found.changes} == {name}
+    charged = next(c for c in found.changes if c.column == "charged_gpu_ms_weighted")
+    assert charged.difference == 8 * W
 
 
 def test_a_difference_that_no_row_explains_shows(twice: Books) -> None:
