@@ -78,9 +78,9 @@ def differences(sealed: Document, found: Document) -> Iterator[Differs]:
 
 def changes(before: Document, after: Document) -> list[Change]:
     """Return the amounts that differ between two files, by account."""
-    lines = [{line.account: _amounts(line) for line in document.accounts} for document in (before, after)]
+    lines = [{line.account: line.amounts() for line in document.accounts} for document in (before, after)]
     old, new = lines
-    nothing = _amounts(Line(account="", weighted=Weighted(), physical=Physical()))
+    nothing = Line(account="", weighted=Weighted(), physical=Physical()).amounts()
     return [
         Change(account, column, was, now)
         for account in sorted(old.keys() | new.keys())
@@ -91,7 +91,7 @@ def changes(before: Document, after: Document) -> list[Change]:
 
 def flat(line: Line) -> dict[str, int]:
     """Return the amounts of a line that are not 0, under their names with units."""
-    return {column: amount for column, amount in _amounts(line).items() if amount}
+    return {column: amount for column, amount in line.amounts().items() if amount}
 
 
 def _of_book(before: Book, after: Book) -> Iterator[Differs]:
@@ -112,11 +112,6 @@ def _of_book(before: Book, after: Book) -> Iterator[Differs]:
         )
     if before.head != after.head:
         yield Differs(JOURNAL, f"row {before.last_seq} of {before.book}", "the head of the chain is another")
-
-
-def _amounts(line: Line) -> Mapping[str, int]:
-    weighted = {f"{n}_gpu_ms_weighted": getattr(line.weighted, n) for n in line.weighted.__struct_fields__}
-    return {**weighted, **{f"{n}_gpu_ms": getattr(line.physical, n) for n in line.physical.__struct_fields__}}
 
 
 def _paired(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:

@@ -62,6 +62,16 @@ class Line(_Part, frozen=True):
     weighted: Weighted
     physical: Physical
 
+    def amounts(self) -> dict[str, int]:
+        """Return every amount under its name with its unit: ``charged_gpu_ms_weighted``, ``allocated_gpu_ms``."""
+        weighted = {
+            f"{n}_gpu_ms_weighted": getattr(self.weighted, n) for n in self.weighted.__struct_fields__
+        }
+        return {
+            **weighted,
+            **{f"{n}_gpu_ms": getattr(self.physical, n) for n in self.physical.__struct_fields__},
+        }
+
 
 class Late(_Part, frozen=True):
     """What was booked into the period and belongs to an earlier one: its corrections."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from gpuledger.close.document import Document, Physical, Weighted, digest, encode
-from gpuledger.kernel.amounts import GPU_MS_PER_GPU_HOUR, WEIGHT_ONE
+from gpuledger.kernel.amounts import WEIGHT_ONE, people_gpu_hours
 from gpuledger.kernel.clock import iso
 
 COLUMNS = (
@@ -95,18 +95,13 @@ def present(document: Document) -> Statement:
 
 def hours(weighted: int) -> str:
     """Return a weighted amount as GPU-hours for people."""
-    return _told(Decimal(weighted) / WEIGHT_ONE)
-
-
-def _told(gpu_ms: Decimal) -> str:
-    text = f"{gpu_ms / GPU_MS_PER_GPU_HOUR:,.1f}"
-    return "0.0" if text == "-0.0" else text
+    return people_gpu_hours(Decimal(weighted) / WEIGHT_ONE)
 
 
 def _amounts(weighted: Weighted, physical: Physical) -> list[str]:
     amounts = [Decimal(getattr(weighted, name)) / WEIGHT_ONE for name, _ in COLUMNS]
     amounts.append(Decimal(physical.allocated + physical.unallocated))
-    return [_told(gpu_ms) if gpu_ms else NOTHING for gpu_ms in amounts]
+    return [people_gpu_hours(gpu_ms) if gpu_ms else NOTHING for gpu_ms in amounts]
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:

@@ -21,12 +21,9 @@ class Place(NamedTuple):
     period: str
     version: int
 
-    @property
-    def where(self) -> sa.ColumnElement[bool]:
-        """The condition on rows of ``warehouse.close``."""
-        return sa.and_(
-            close.c.cluster == self.cluster, close.c.period == self.period, close.c.version == self.version
-        )
+    def rows_of(self, table: sa.Table) -> sa.ColumnElement[bool]:
+        """Return the condition on its rows in a table of closes."""
+        return sa.and_(*(table.c[name] == value for name, value in self._asdict().items()))
 
 
 def note(writer: Writer, place: Place, state: str, **columns: object) -> None:
@@ -57,13 +54,7 @@ def note(writer: Writer, place: Place, state: str, **columns: object) -> None:
 
 def write_statement(writer: Writer, place: Place, document: Document) -> None:
     """Put the lines of a statement in the place of those that were there."""
-    writer.execute(
-        sa.delete(statement).where(
-            statement.c.cluster == place.cluster,
-            statement.c.period == place.period,
-            statement.c.version == place.version,
-        )
-    )
+    writer.execute(sa.delete(statement).where(place.rows_of(statement)))
     if document.accounts:
         lines = [{**place._asdict(), **flat(line)} for line in document.accounts]
         writer.execute(sa.insert(statement), lines)
@@ -71,11 +62,7 @@ def write_statement(writer: Writer, place: Place, document: Document) -> None:
 
 def flat(line: Line) -> dict[str, str | int]:
     """Return a line under the names of the columns of ``warehouse.statement``."""
-    weighted = {
-        f"{name}_gpu_ms_weighted": getattr(line.weighted, name) for name in line.weighted.__struct_fields__
-    }
-    physical = {f"{name}_gpu_ms": getattr(line.physical, name) for name in line.physical.__struct_fields__}
-    return {"account": line.account, **weighted, **physical}
+    return {"account": line.account, **line.amounts()}
 
 
 class Stored(NamedTuple):
@@ -93,7 +80,7 @@ def find(connection: Reader | Writer, place: Place) -> Stored | None:
     row = connection.execute(
         sa.select(
             close.c.state, close.c.checks, close.c.digest, close.c.document, close.c.published_at
-        ).where(place.where)
+        ).where(place.rows_of(close))
     ).one_or_none()
     return None if row is None else Stored(*row)
 
@@ -102,13 +89,7 @@ def iter_lines(connection: Reader | Writer, place: Place) -> Iterator[dict[str, 
     """Yield the lines that the warehouse holds of a statement, by account, as ``flat`` returns them."""
     columns = [column for column in statement.c if column.name not in place._fields]
     rows = connection.execute(
-        sa.select(*columns)
-        .where(
-            statement.c.cluster == place.cluster,
-            statement.c.period == place.period,
-            statement.c.version == place.version,
-        )
-        .order_by(statement.c.account.collate("C"))
+        sa.select(*columns).where(place.rows_of(statement)).order_by(statement.c.account.collate("C"))
     )
     for row in rows.mappings():
         yield dict(row)

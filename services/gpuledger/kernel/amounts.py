@@ -46,6 +46,7 @@ def from_gpu_hours(hours: Decimal) -> int:
     return amount
 
 
-def people_gpu_hours(gpu_ms: int) -> str:
-    """Return an amount for people: GPU-hours, one decimal, thousands separated."""
-    return f"{Decimal(gpu_ms) / GPU_MS_PER_GPU_HOUR:,.1f}"
+def people_gpu_hours(gpu_ms: int | Decimal) -> str:
+    """Return an amount for people: GPU-hours, one decimal, thousands separated; never a nothing below zero."""
+    text = f"{Decimal(gpu_ms) / GPU_MS_PER_GPU_HOUR:,.1f}"
+    return "0.0" if text == "-0.0" else text

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.close.close_said import document, line
+from tests.unit.close.close_said import W_HOUR, document, line
 
 from gpuledger.close.document import Document, decode, digest, encode
 from gpuledger.kernel.errors import Refused
@@ -68,3 +68,11 @@ def test_an_amount_beyond_what_a_float_holds_stays_whole() -> None:
         )
     )
     assert decode(encode(told), "here").accounts[0].weighted.granted == amount
+
+
+def test_amounts_of_a_line_say_their_unit_and_are_all_there() -> None:
+    said = line("org/a", 5, 7, -2).amounts()
+    assert (said["granted_gpu_ms_weighted"], said["charged_gpu_ms_weighted"]) == (5 * W_HOUR, 7 * W_HOUR)
+    assert said["expired_gpu_ms_weighted"] == -2 * W_HOUR
+    assert len(said) == 12
+    assert all(name.endswith(("_gpu_ms_weighted", "_gpu_ms")) for name in said)

@@ -55,6 +55,10 @@ def test_people_see_one_decimal_and_thousands_apart() -> None:
     assert people_gpu_hours(3_521_082_502_800) == "978,078.5"
 
 
+def test_people_never_see_a_nothing_below_zero() -> None:
+    assert [people_gpu_hours(amount) for amount in (-1, -180_000, -180_001)] == ["0.0", "0.0", "-0.1"]
+
+
 @pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "-1e99999", "1e31"])
 def test_a_number_out_of_all_bounds_is_refused_at_once(text: str) -> None:
     with pytest.raises(ValueError, match="out of all bounds"):
