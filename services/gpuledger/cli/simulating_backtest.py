@@ -232,14 +232,14 @@ class _Bars:
 def _document(stretch: "Stretch", found: "BackTest", label: str) -> dict[str, Any]:
     import msgspec
 
-    from gpuledger.kernel.clock import instant
+    from gpuledger.kernel.clock import instant, iso
     from gpuledger.simulator.backtest.replaying import UNKNOWN
 
     return {
         "cluster": stretch.cluster,
-        "from": f"{instant(stretch.from_s):%Y-%m-%dT%H:%M:%SZ}",
-        "to": f"{instant(stretch.to_s):%Y-%m-%dT%H:%M:%SZ}",
-        "as_of": f"{instant(stretch.known_s):%Y-%m-%dT%H:%M:%SZ}",
+        "from": iso(instant(stretch.from_s)),
+        "to": iso(instant(stretch.to_s)),
+        "as_of": iso(instant(stretch.known_s)),
         "under": label or None,
         "unknown": list(UNKNOWN),
         **msgspec.to_builtins(found),

@@ -245,9 +245,8 @@ class Leading:
             at_s = self._now_s()
             try:
                 amended = issuing.amend(led.base, at_s)
-            except (
-                Refused
-            ):  # a state that contradicts itself: the full cycle says what is wrong, if it still is
+            except Refused:
+                # A state that contradicts itself: the full cycle says what is wrong, if it still is.
                 amended = None
             led.base = None if amended is None else amended.base
             if amended is not None:

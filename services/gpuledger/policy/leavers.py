@@ -25,7 +25,6 @@ class Leavers:
         runs: The runs at that instant.
         ranking: The accounts as they stand then.
         at_s: The instant.
-
         victims: The knob: who comes first.
 
     Attributes:

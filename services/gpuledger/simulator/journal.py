@@ -50,9 +50,8 @@ class Journal:
         self._hosts = {spec.host: spec for spec in scenario.hosts}
         self._source = f"simulator/{scenario.name}/{world}/{seed}"
         self._started: dict[str, int] = {}
-        self._saves: dict[
-            str, int
-        ] = {}  # of jobs that are not over, how long they work between two checkpoints
+        self._saves: dict[str, int] = {}
+        """How long jobs that are not over work between two checkpoints."""
         self._number = 0
 
     def opening(self) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gpuledger.database.engine import Reader
 from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.kernel.accounts import UNMAPPED_ROOT, lineage, share_unless_set
+from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import Refused
 from gpuledger.kernel.knobs import PolicyConfig, Value
@@ -133,7 +134,7 @@ def read_stretch(reader: Reader, stretch: Stretch, in_force: InForce) -> Retold:
             f"cluster {cluster!r}: no host is known of that time",
             hint="say what was installed then: gpuledger inventory apply FILE --from DAY",
         )
-    sizes = {interval.host: interval.gpus * 1000 for interval in intervals}
+    sizes = {interval.host: interval.gpus * GPU_MILLI for interval in intervals}
     rules = queries.mapping(reader, cluster, seq)
     lives = [
         found
