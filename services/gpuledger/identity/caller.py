@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gpuledger.identity.roles import NEEDS_CLUSTER, NEEDS_SUBTREE, RIGHTS, Right, Role
-from gpuledger.kernel.accounts import SEPARATOR, check_path
+from gpuledger.kernel.accounts import SEPARATOR, check_path, own_path
 from gpuledger.kernel.errors import Forbidden, Refused
 
 Row = TypeVar("Row", bound=Mapping[str, Any])
@@ -25,11 +25,20 @@ class Scope:
 
     def holds(self, account: str) -> bool:
         """Say whether an account is the subtree's node or lies below it."""
-        return self.subtree is None or account == self.subtree or self.is_below(account)
+        return self.subtree is None or account == self.subtree or account.startswith(self.subtree + SEPARATOR)
 
     def is_below(self, account: str) -> bool:
-        """Say whether an account lies below the subtree's node; every account lies below none."""
-        return self.subtree is None or account.startswith(self.subtree + SEPARATOR)
+        """Say whether an account lies below the subtree's node; every account lies below none.
+
+        What the node owns itself (``~own``) is written as a child, and is the node all the same.
+        """
+        if self.subtree is None:
+            return True
+        return (
+            account != self.subtree
+            and self.holds(account)
+            and not Scope(own_path(self.subtree)).holds(account)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,18 @@ def test_a_scope_holds_what_begins_with_the_same_parts(subtree: str, account: st
     above, below = subtree.split("/"), account.split("/")
     scope = Scope(subtree)
     assert scope.holds(account) == (below[: len(above)] == above)
-    assert scope.is_below(account) == (below[: len(above)] == above and len(below) > len(above))
+    is_own = below[len(above) : len(above) + 1] == ["~own"]
+    assert scope.is_below(account) == (
+        below[: len(above)] == above and len(below) > len(above) and not is_own
+    )
+
+
+@pytest.mark.parametrize("account", ["org/vision/~own", "org/vision/~own/~own", "org/vision/~own/x"])
+def test_what_a_node_owns_itself_is_seen_and_does_not_lie_below_it(account: str) -> None:
+    caller().require_account(account)
+    with pytest.raises(Forbidden):
+        caller().require_below(account)
+    caller(Role.MANAGER, "org").require_below(account)
 
 
 @given(account=paths)
