@@ -113,7 +113,7 @@ class Provider:
                 },
             )
             self._check_times(claims)
-        except (jwt.PyJWTError, TypeError, ValueError) as error:
+        except (jwt.PyJWTError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise Unidentified(
                 f"the identity token is not good: {error}",
                 hint="sign in again; it must be meant for this ledger",

@@ -134,6 +134,7 @@ def _shared_secret() -> str:
         pytest.param(lambda: signed(CURVE, "old", "ES256"), id="another kind of key"),
         pytest.param(lambda: "a.b.c", id="nonsense"),
         pytest.param(lambda: "..", id="nothing"),
+        pytest.param(lambda: f"{jwt.utils.base64url_encode(b'[' * 40_000).decode()}.e30.e30", id="too deep"),
     ],
 )
 def test_what_is_made_up_does_not_open(provider: Provider, token: Callable[[], str]) -> None:
