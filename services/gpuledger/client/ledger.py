@@ -73,6 +73,11 @@ class LedgerClient:
                 f"API address {base_url!r} is not an http address",
                 hint="set GPULEDGER_API_URL, such as http://127.0.0.1:8080",
             )
+        if token and not (token.isascii() and token.isprintable()):
+            raise Unidentified(
+                "the token holds characters that no token has",
+                hint="copy it once more: the line that gpuledger token create printed",
+            )
         self._http = httpx2.Client(
             base_url=self.base_url,
             timeout=_TIMEOUT,

@@ -39,6 +39,12 @@ def _answering(operation: str, seen: list[httpx2.Request] | None = None) -> Ledg
     return _client(handler)
 
 
+@pytest.mark.parametrize("token", ["\ufeffgpl_x", "gpl_\N{EM DASH}", "gpl_x\ngpl_y", "gpl\u00a0"])
+def test_a_token_that_no_header_can_hold_is_none_of_ours(token: str) -> None:
+    with pytest.raises(Unidentified, match="no token has"):
+        LedgerClient("http://127.0.0.1:8080", token)
+
+
 def test_layers_are_typed_and_unknown_stays_none() -> None:
     seen: list[httpx2.Request] = []
     client = _answering("listLayers", seen)
