@@ -206,8 +206,9 @@ async def _ours(request: Request, error: GpuledgerError) -> Response:
     if isinstance(error, Unidentified | Forbidden):
         refusals.log(request, error.message)
     headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unidentified) else None
-    # The hint names what is nearest, which may be somebody else's.
-    hint = "" if isinstance(error, NotFound) and not _sees_everything(request) else error.hint
+    # The hint names what is nearest, or what the key stands for, which may be somebody else's.
+    is_telling = isinstance(error, NotFound | KeyReused) and not _sees_everything(request)
+    hint = "" if is_telling else error.hint
     return problem(request, kind_of(error), error.message, hint=hint, headers=headers)
 
 

@@ -306,8 +306,8 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
         texts, command.reason
     ):
         raise KeyReused(
-            f"key {key!r} stands for another command of book {book!r}: {_told(body)}",
-            hint="use a new key for a new command",
+            f"key {key!r} stands for another command of book {book!r}",
+            hint=f"it ordered {_told(body)}; use a new key for a new command",
         )
     return Booked(seq, recorded_at, repeated=True)
 

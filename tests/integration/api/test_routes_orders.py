@@ -58,6 +58,37 @@ def test_the_same_key_is_the_same_order(own_ledger: Ledger, give: Callable[..., 
     assert granted(own_ledger) == 105
 
 
+def test_whose_order_a_key_stands_for_is_told_to_who_sees_everything(
+    guarded: TestClient, shown: Shown, give: Callable[..., Response]
+) -> None:
+    def speech(gpu_ms: int) -> Response:
+        order = {**ORDER, "account": "org/speech", "gpu_ms": gpu_ms}
+        headers = shown(Role.ADMIN) | {"Idempotency-Key": "k1"}
+        return guarded.post("/v1/budget/grants", json=order, headers=headers)
+
+    assert speech(777).status_code == 200
+    seen_by_admin, seen_by_manager = speech(778), give(ORDER, "k1")
+    assert seen_by_admin.status_code == seen_by_manager.status_code == 409
+    assert "org/speech" in seen_by_admin.json()["hint"]
+    assert "777" in seen_by_admin.json()["hint"]
+    assert "speech" not in seen_by_manager.text
+    assert "777" not in seen_by_manager.text
+
+
+def test_nobody_gives_to_their_own_node(
+    own_ledger: Ledger, guarded: TestClient, shown: Shown, give: Callable[..., Response]
+) -> None:
+    own = {**ORDER, "account": "org/vision/~own"}
+    assert give(own, "k1").status_code == 403
+    assert give({**ORDER, "to": "org/vision/~own"}, "k2", "transfers").status_code == 403
+    by_admin = guarded.post(
+        "/v1/budget/grants", json=own, headers=shown(Role.ADMIN) | {"Idempotency-Key": "k3"}
+    )
+    assert by_admin.status_code == 200, by_admin.text
+    assert give({**own, "to": VIDEO}, "k4", "transfers").status_code == 200  # what it has it may divide
+    assert own_ledger.balance(VIDEO, "2026-12").transferred_gpu_ms == 5 * GPU_HOUR
+
+
 def test_fifty_at_once_under_one_key_are_one_row(own_ledger: Ledger, give: Callable[..., Response]) -> None:
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: give(ORDER, "k1").json(), range(50)))
@@ -103,6 +134,9 @@ def test_a_dry_run_checks_and_books_nothing(own_ledger: Ledger, give: Callable[.
         ({"account": "org/vision/'; DROP TABLE ledger.journal; --"}, 404),
         ({"rollover": "sometimes"}, 422),
         ({"expires_at": "tomorrow"}, 422),
+        ({"expires_at": "2026-12-05T00:00:00"}, 422),
+        ({"expires_at": "0001-01-01T00:00:00+14:00"}, 422),
+        ({"expires_at": "9999-12-31T23:59:59-12:00"}, 422),
     ],
 )
 def test_what_cannot_be_ordered(

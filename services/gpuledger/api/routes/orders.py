@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query
-from pydantic import Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
 from gpuledger.api.access import Asking, needs
 from gpuledger.api.bodies import Body, Name
@@ -36,6 +36,14 @@ DryRun = Annotated[
 ]
 
 
+def _in_utc(at: dt.datetime) -> dt.datetime:
+    """Return an instant in UTC; at the ends of the calendar another zone's day has none."""
+    try:
+        return at.astimezone(dt.UTC)
+    except OverflowError as error:
+        raise ValueError(f"{at.isoformat()} lies outside the years that can be counted") from error
+
+
 class OrderBody(Body):
     """What an order about GPU-time has in common."""
 
@@ -50,7 +58,7 @@ class GrantBody(OrderBody):
     """GPU-time for an account; on an inner account a limit for all below it."""
 
     priority: int | None = Field(default=None, ge=-(10**9), le=10**9, description="Order among lots.")
-    expires_at: dt.datetime | None = Field(
+    expires_at: Annotated[AwareDatetime, AfterValidator(_in_utc)] | None = Field(
         default=None,
         strict=False,
         description="When what is left of it is gone; the end of the period unless given.",
@@ -101,8 +109,8 @@ def router(context: Context) -> APIRouter:
     def transfer(caller: Asking, body: TransferBody, key: Key, dry_run: DryRun = False) -> dict[str, Any]:  # noqa: FBT002
         """Transfer GPU-time; refused when the giver has not that much left."""
         caller.cluster(body.cluster)
-        for account in (body.account, body.to):
-            caller.require_below(account)
+        caller.require_account(body.account)  # what one's own node has may be divided, and not added to
+        caller.require_below(body.to)
         command = Transferred(
             account=body.account, to=body.to, cluster=body.cluster, period=body.period, gpu_ms=body.gpu_ms,
             reason=body.reason, by=caller.name,
