@@ -1,8 +1,12 @@
 """Events over HTTP are those of a stream: taken once, refused with a place, from who speaks for the cluster."""
 
 import json
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -17,6 +21,7 @@ from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import encode
 from gpuledger.events.registry import Fact
 from gpuledger.identity.roles import Role
+from gpuledger.ingest.importer import LedgerSink
 from gpuledger.streams.files import FileBroker
 from gpuledger.streams.topics import SCHEDULER_EVENTS
 
@@ -127,6 +132,49 @@ def test_nobody_writes_what_only_the_ledger_writes(post: Callable[..., Response]
     answer = post(event(decision, "forged"), role=Role.ADMIN)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["code"] == "own-type"
+
+
+@pytest.mark.parametrize("role", [Role.SCHEDULER, Role.ADMIN])
+def test_nobody_speaks_in_the_ledgers_own_name(
+    own_ledger: Ledger, post: Callable[..., Response], role: Role
+) -> None:
+    """Otherwise a sender could take the key of an order, or the identity of a tick, before the ledger does."""
+    for source in ("gpuledger/commands", "gpuledger/ticks"):
+        forged = encode(id="next", source=source, at_s=0, data=registered("h2", 8, cluster="alpha"))
+        assert post(forged, role=role).status_code == 403
+    assert hosts(own_ledger) == ["h1"]
+
+
+def test_events_that_wait_hold_no_thread(
+    own_ledger: Ledger, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More senders than the server has threads wait for one that is slow; others are answered meanwhile."""
+    begun, go_on = Event(), Event()
+    take = LedgerSink.take
+
+    def slow(*arguments: Any) -> Any:  # noqa: ANN401 - as it is given
+        begun.set()
+        assert go_on.wait(30)
+        return take(*arguments)
+
+    monkeypatch.setattr(LedgerSink, "take", slow)
+    app = create_app(own_ledger.engine, own_ledger.clock, mode="token")
+    headers = {**shown(Role.SCHEDULER), "Content-Type": LINES}
+    senders = 45  # the server has forty threads
+    with TestClient(app) as client, ThreadPoolExecutor(senders + 1) as pool:
+        posted = [
+            pool.submit(client.post, "/v1/events", content=host(f"h{n}"), headers=headers)
+            for n in range(2, 2 + senders)
+        ]
+        try:
+            assert begun.wait(30)
+            time.sleep(0.5)  # until the others wait behind it
+            asked = pool.submit(client.get, "/v1/me", headers=shown(Role.SCHEDULER))
+            assert asked.result(timeout=20).status_code == 200
+        finally:
+            go_on.set()
+        assert {answer.result(timeout=30).status_code for answer in posted} == {200}
+    assert len(hosts(own_ledger)) == 1 + senders
 
 
 def test_with_a_broker_events_go_through_it(own_ledger: Ledger, tmp_path: Path, shown: Shown) -> None:

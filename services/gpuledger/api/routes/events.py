@@ -1,10 +1,10 @@
 """Event intake: CloudEvents of schedulers and agents, one or many, taken as from a stream."""
 
 from collections.abc import Sequence
-from threading import Lock
 from typing import Annotated, Any
 
 import msgspec
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.exceptions import HTTPException
 
@@ -33,6 +33,9 @@ FORMS = (ONE, MANY, LINES, EITHER)
 EVENTS_MAX = 10_000
 FAULTS_SHOWN_MAX = 100
 
+OWN_SOURCES = "gpuledger/"
+"""How the sources of what the ledger writes itself begin."""
+
 _DOCUMENT = {
     "requestBody": {
         "required": True,
@@ -50,7 +53,8 @@ def router(context: Context, broker: Broker | None) -> APIRouter:
     """Return the paths; events go to the broker where there is one, else straight into the books."""
     routes = APIRouter(prefix="/v1", tags=["intake"])
     opened: list[Sink] = []
-    turn = Lock()
+    # One at a time: others would wait for the book's lock anyway. Who waits here holds no thread and no connection.
+    turn = CapacityLimiter(1)
 
     def sink() -> Sink:
         """Return where events go, opened at the first: an API that is only read needs none."""
@@ -66,7 +70,7 @@ def router(context: Context, broker: Broker | None) -> APIRouter:
         response_model=TakenEvents,
         openapi_extra={**needs(Right.POST_EVENTS)["openapi_extra"], **_DOCUMENT},
     )
-    def post_events(
+    async def post_events(
         request: Request, caller: Asking, body: Annotated[bytes, Depends(_body)]
     ) -> dict[str, Any] | Response:
         """Take events; one that is known by its source and id already changes nothing, so that a retry is safe.
@@ -74,6 +78,9 @@ def router(context: Context, broker: Broker | None) -> APIRouter:
         Where one cannot be read none is taken, and `errors[]` points at each. Each book takes its events in a
         transaction of its own.
         """
+        return await to_thread.run_sync(take, request, caller, body, limiter=turn)
+
+    def take(request: Request, caller: Caller, body: bytes) -> dict[str, Any] | Response:
         form = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         said = pieces(body, form)
         events, faults = _read(said)
@@ -88,12 +95,9 @@ def router(context: Context, broker: Broker | None) -> APIRouter:
             )
         for event in events:
             check_sender(caller, event)
-        with (
-            turn
-        ):  # one writer a process: others would wait for the book's lock anyway, and hold a connection
-            taken = sink().take(list(zip(events, said, strict=True)), ())
-            if broker is None:
-                sink().intake.open_periods(sorted({book_of(event.data) for event in events}))
+        taken = sink().take(list(zip(events, said, strict=True)), ())
+        if broker is None:
+            sink().intake.open_periods(sorted({book_of(event.data) for event in events}))
         return {"events": len(events), "accepted": len(taken.accepted), "repeated": taken.repeated}
 
     return routes
@@ -135,8 +139,14 @@ def check_sender(caller: Caller, event: Event) -> None:
     """Refuse what a caller does not speak for.
 
     Raises:
-        Forbidden: An order about budgets from who gives none; what happened on another's cluster.
+        Forbidden: An order about budgets from who gives none; what happened on another's cluster; what is said in the
+            ledger's own name, under which it keeps the keys of orders and of all that it writes itself.
     """
+    if event.source.startswith(OWN_SOURCES):
+        raise Forbidden(
+            f"{caller.name} speaks as {event.source}, and that name is the ledger's own",
+            hint="name in source the scheduler or agent that saw what happened",
+        )
     book = book_of(event.data)
     if is_order(event.data) or book == ORG_BOOK:
         caller.require(Right.CHANGE_BUDGETS)
