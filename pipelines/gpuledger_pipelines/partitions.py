@@ -71,6 +71,8 @@ def utc_days(from_s: int, to_s: int) -> tuple[dt.date, dt.date]:
 class DaysTouched(TypedDict):
     """The organisation's days that a span touches, and from when to when each is, in seconds since the epoch."""
 
+    first_day: dt.date
+    last_day: dt.date
     days: list[dt.date]
     starts: list[int]
     ends: list[int]
@@ -90,7 +92,7 @@ def days_touched(calendar: Calendar, span: Span) -> DaysTouched:
             f"days of {calendar.timezone} do not begin on a quarter of an hour: {odd[0]} s",
             allow_retries=False,
         )
-    return {"days": days, "starts": edges[:-1], "ends": edges[1:]}
+    return {"first_day": first, "last_day": last, "days": days, "starts": edges[:-1], "ends": edges[1:]}
 
 
 def span_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Span:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import no_rows, one_of, shape
+from gpuledger_pipelines.expectations.shape import day_rows, no_rows, one_of, shape
 from gpuledger_pipelines.gate import Subject, in_place
 from gpuledger_pipelines.partitions import days_touched
 
@@ -55,10 +55,6 @@ _AGAINST_STATES = """
 def host_health_day(subject: Subject) -> "list[Expectation]":
     """Return the suite of ``host_health_day``."""
     touched = days_touched(subject.calendar, subject.span)
-    days = ", ".join(
-        f"(DATE '{day}', to_timestamp({start_s}), to_timestamp({end_s}))"
-        for day, start_s, end_s in zip(touched["days"], touched["starts"], touched["ends"], strict=True)
-    )
     inventory = _AGAINST_INVENTORY.format(start_s=touched["starts"][0], end_s=touched["ends"][-1])
     conditions = " + ".join(CONDITIONS)
     return [
@@ -72,6 +68,6 @@ def host_health_day(subject: Subject) -> "list[Expectation]":
         no_rows("installed is what the inventory says, by host", in_place(inventory, subject)),
         no_rows(
             "together the hosts are the cluster, installed and unhealthy",
-            in_place(_AGAINST_STATES.format(days=days), subject),
+            in_place(_AGAINST_STATES.format(days=day_rows(touched)), subject),
         ),
     ]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import no_rows, shape
+from gpuledger_pipelines.expectations.shape import day_rows, no_rows, shape
 from gpuledger_pipelines.gate import Subject, in_place
 from gpuledger_pipelines.partitions import days_touched
 
@@ -183,11 +183,7 @@ def _days_against_usage(subject: Subject) -> str:
 
 def _days_against_buckets(subject: Subject) -> str:
     """Each day is the sum of its buckets: in every state where a day is known, else in what runs held."""
-    edges = days_touched(subject.calendar, subject.span)
-    days = ", ".join(
-        f"(DATE '{day}', to_timestamp({start_s}), to_timestamp({end_s}))"
-        for day, start_s, end_s in zip(edges["days"], edges["starts"], edges["ends"], strict=True)
-    )
+    days = day_rows(days_touched(subject.calendar, subject.span))
     return in_place(
         f"""
         SELECT b.day, d.installed_gpu_ms, b.installed_gpu_ms AS buckets_gpu_ms

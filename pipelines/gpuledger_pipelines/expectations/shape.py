@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from gpuledger_pipelines.partitions import DaysTouched
+
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
 
@@ -43,6 +45,14 @@ def one_of(column: str, values: Iterable[str]) -> "Expectation":
     )
 
     return ExpectColumnValuesToBeInSet(column=column, value_set=list(values))
+
+
+def day_rows(days: DaysTouched) -> str:
+    """Return days as rows of SQL's ``VALUES``: the day, its first instant, and its end."""
+    return ", ".join(
+        f"(DATE '{day}', to_timestamp({start_s}), to_timestamp({end_s}))"
+        for day, start_s, end_s in zip(days["days"], days["starts"], days["ends"], strict=True)
+    )
 
 
 def no_rows(what_holds: str, query: str) -> "Expectation":

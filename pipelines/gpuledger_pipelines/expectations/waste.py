@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import no_rows, shape
+from gpuledger_pipelines.expectations.shape import day_rows, no_rows, shape
 from gpuledger_pipelines.gate import Subject, in_place
 from gpuledger_pipelines.partitions import days_touched
 
@@ -56,10 +56,6 @@ _AGAINST_USAGE = """
 def waste_day(subject: Subject) -> "list[Expectation]":
     """Return the suite of ``waste_day``."""
     touched = days_touched(subject.calendar, subject.span)
-    days = ", ".join(
-        f"(DATE '{day}', to_timestamp({start_s}), to_timestamp({end_s}))"
-        for day, start_s, end_s in zip(touched["days"], touched["starts"], touched["ends"], strict=True)
-    )
     held = _AGAINST_SEGMENTS.format(start_s=touched["starts"][0], end_s=touched["ends"][-1])
     at = "day, account, user_token"
     return [
@@ -78,6 +74,6 @@ def waste_day(subject: Subject) -> "list[Expectation]":
         no_rows("allocated is what runs of the ledger held, by person", in_place(held, subject)),
         no_rows(
             "allocated and sampled of a day are those of its usage",
-            in_place(_AGAINST_USAGE.format(days=days), subject),
+            in_place(_AGAINST_USAGE.format(days=day_rows(touched)), subject),
         ),
     ]

@@ -75,6 +75,8 @@ def test_the_utc_days_of_an_interval() -> None:
 def test_a_utc_day_is_one_day_in_utc() -> None:
     days = days_touched(Calendar("UTC"), Span("c", NEW_YEAR_S, NEW_YEAR_S + DAY_S, 0))
     assert days == {
+        "first_day": dt.date(2024, 1, 1),
+        "last_day": dt.date(2024, 1, 1),
         "days": [dt.date(2024, 1, 1)],
         "starts": [NEW_YEAR_S],
         "ends": [NEW_YEAR_S + DAY_S],

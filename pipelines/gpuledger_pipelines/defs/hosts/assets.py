@@ -12,8 +12,7 @@ from gpuledger_pipelines.resources import Rewriting
 def host_health_day(rewriting: Rewriting, span: Span) -> int:
     """GPU-time of each host by condition, and what runs held of it; whole days that the range touches."""
     days = days_touched(rewriting.calendar(), span)
-    edges = {"first_day": days["days"][0], "last_day": days["days"][-1]}
-    rewriting.delete(DAYS, {**span.binds, **edges})
+    rewriting.delete(DAYS, {**span.binds, **days})
     window = {"from_s": days["starts"][0], "to_s": days["ends"][-1]}
     return rewriting.insert("hosts/host_health_day", {**span.binds, **days, **window})
 

@@ -41,8 +41,7 @@ def layer_metrics_hour(rewriting: Rewriting, span: Span) -> int:
 def layer_metrics_day(rewriting: Rewriting, span: Span) -> int:
     """The same by day of the organisation's zone; every day that the range touches is restated as a whole."""
     days = days_touched(rewriting.calendar(), span)
-    edges = {"first_day": days["days"][0], "last_day": days["days"][-1]}
-    rewriting.delete(DAYS, {**span.binds, **edges})
+    rewriting.delete(DAYS, {**span.binds, **days})
     return rewriting.insert("layers/layer_metrics_day", {**span.binds, **days})
 
 

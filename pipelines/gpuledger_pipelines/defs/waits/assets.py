@@ -11,8 +11,7 @@ from gpuledger_pipelines.resources import Rewriting
 def queue_wait_day(rewriting: Rewriting, span: Span) -> int:
     """Waits by account, class and size; every day of the organisation's zone that the range touches, as a whole."""
     days = days_touched(rewriting.calendar(), span)
-    edges = {"first_day": days["days"][0], "last_day": days["days"][-1]}
-    rewriting.delete(DAYS, {**span.binds, **edges})
+    rewriting.delete(DAYS, {**span.binds, **days})
     return rewriting.insert("waits/queue_wait_day", {**span.binds, **days})
 
 

@@ -24,8 +24,7 @@ SAMPLE_S = 300
 def waste_day(rewriting: Rewriting, span: Span) -> int:
     """Allocated, used, idle and squatted time by account and person; whole days that the range touches."""
     days = days_touched(rewriting.calendar(), span)
-    edges = {"first_day": days["days"][0], "last_day": days["days"][-1]}
-    rewriting.delete(DAYS, {**span.binds, **edges})
+    rewriting.delete(DAYS, {**span.binds, **days})
     # Whether a run that is idle at midnight squats is seen in what lies beyond: as long as it may be idle.
     beyond_s = SQUATTED_AFTER_S + SAMPLE_S
     limits = {
