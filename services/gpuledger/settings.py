@@ -150,6 +150,11 @@ class Settings(BaseSettings):
         """Where the files of closes lie."""
         return self.home / "closes" if self.closes is None else self.closes
 
+    @property
+    def sacct_folder(self) -> Path:
+        """Where answers of ``sacct`` are kept while they are compared with the ledger."""
+        return self.home / "reconcile" / "slurm"
+
     @model_validator(mode="after")
     def _provided(self) -> Self:
         """Refuse half an identity provider, and one over an address that anybody could answer at."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Closing budget periods.", no_args_is_help=True)
 
-HOUR_S = 3600
-
 Period = Annotated[str, typer.Argument(help="Budget period, such as 2026-12.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and stop.")]
 
@@ -138,20 +136,9 @@ def closer_of(
     engine: "sa.Engine", config: "Settings", cluster: str, period: str, grace_hours: int | None = None
 ) -> "Closer":
     """Return who closes a period, as the settings say."""
-    from gpuledger.close.steps import Closer
-    from gpuledger.kernel.clock import SystemClock
+    from gpuledger.close.steps import closer_by
 
-    hours = config.close_grace_hours if grace_hours is None else grace_hours
-    return Closer(
-        engine=engine,
-        cluster=cluster,
-        period=period,
-        by=who(),
-        clock=SystemClock(),
-        default=config.calendar,
-        root=config.closes_folder,
-        grace_s=hours * HOUR_S,
-    )
+    return closer_by(config, engine, cluster, period, who(), grace_hours=grace_hours)
 
 
 def _comparing(config: "Settings", closer: "Closer", record: Path | None, *, live: bool) -> "Compare | None":
@@ -161,8 +148,7 @@ def _comparing(config: "Settings", closer: "Closer", record: Path | None, *, liv
 
     if record is not None and live:
         raise Refused("--record and --live are two records", hint="name one of them")
-    folder = config.home / "reconcile" / "slurm"
-    return comparing(closer, record, folder) if record is not None or live else None
+    return comparing(closer, record, config.sacct_folder) if record is not None or live else None
 
 
 def _gate(config: "Settings", engine: "sa.Engine") -> "Gate | None":

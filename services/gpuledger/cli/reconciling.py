@@ -87,7 +87,7 @@ def _compared(
     from gpuledger.collect.programs import Programs
     from gpuledger.collect.slurm import cluster_of
 
-    programs = Programs(config.home / "reconcile" / "slurm")
+    programs = Programs(config.sacct_folder)
     now_s = seconds(intake.clock.now())
     return sides.with_sacct(
         intake.engine,

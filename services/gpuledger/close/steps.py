@@ -20,7 +20,7 @@ from gpuledger.close.store import Place
 from gpuledger.database.engine import Reader, Writer, reading
 from gpuledger.events.closing import Reconciled
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, instant, iso, seconds
+from gpuledger.kernel.clock import Clock, SystemClock, instant, iso, seconds
 from gpuledger.kernel.errors import Refused, Unavailable
 from gpuledger.ledger import closing, queries
 from gpuledger.ledger.attempts import booked
@@ -28,6 +28,7 @@ from gpuledger.ledger.close_policies import told_until
 from gpuledger.ledger.close_rows import CloseRows, close_of, closes
 from gpuledger.ledger.periods import open_periods
 from gpuledger.reconcile.reconciling import Reconciliation
+from gpuledger.settings import Settings
 
 HOUR_S = 3600
 
@@ -105,6 +106,33 @@ class Closer:
     def folder(self, version: int) -> Path:
         """Return the folder of a version."""
         return files.folder_of(self.root, self.cluster, self.period, version)
+
+
+def closer_by(
+    config: Settings, engine: sa.Engine, cluster: str, period: str, by: str, *, grace_hours: int | None = None
+) -> Closer:
+    """Return who closes a period now, as the settings say.
+
+    Args:
+        config: The settings.
+        engine: The database.
+        cluster: The cluster.
+        period: The budget period.
+        by: Who closes it.
+        grace_hours: How many hours after the period's end silent sources are waited for; as the settings say unless
+            given.
+    """
+    hours = config.close_grace_hours if grace_hours is None else grace_hours
+    return Closer(
+        engine=engine,
+        cluster=cluster,
+        period=period,
+        by=by,
+        clock=SystemClock(),
+        default=config.calendar,
+        root=config.closes_folder,
+        grace_s=hours * HOUR_S,
+    )
 
 
 def check(closer: Closer) -> CloseRows | None:

@@ -1,17 +1,19 @@
 """Each step leaves what the next one needs, changes nothing the second time, and stops where something is wrong."""
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 from tests.integration.close.closing import NOVEMBER, SILENT, TENTH, Books
 from tests.integration.ledger.books import CLUSTER, HOUR, at, run_of, tampering, told
 
 from gpuledger.close import files, steps
-from gpuledger.close.steps import Stopped, Verdict
+from gpuledger.close.steps import Stopped, Verdict, closer_by
 from gpuledger.events.heartbeat import Heartbeat
 from gpuledger.kernel.errors import Conflict, Corrupt, Refused, Unavailable
 from gpuledger.reconcile.comparison import Amounts, Class, Difference, RunKey
 from gpuledger.reconcile.reconciling import Reconciliation
+from gpuledger.settings import Settings
 
 
 def compared(klass: Class) -> Reconciliation:
@@ -24,6 +26,15 @@ def compared(klass: Class) -> Reconciliation:
 def types(books: Books) -> list[str]:
     rows = books.ledger.rows("SELECT type FROM ledger.journal WHERE type LIKE 'period.%' ORDER BY book, seq")
     return [type_ for (type_,) in rows]
+
+
+def test_who_closes_waits_for_as_long_as_the_settings_say_unless_told_otherwise(
+    books: Books, tmp_path: Path
+) -> None:
+    config, engine = Settings(home=tmp_path, close_grace_hours=6), books.ledger.engine
+    found = closer_by(config, engine, CLUSTER, NOVEMBER, "ada")
+    assert (found.by, found.root, found.grace_s) == ("ada", tmp_path / "closes", 6 * HOUR)
+    assert closer_by(config, engine, CLUSTER, NOVEMBER, "ada", grace_hours=0).grace_s == 0
 
 
 def test_each_step_says_how_far_the_close_has_come(books: Books) -> None:

@@ -25,7 +25,7 @@ def books(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("GPULEDGER_CLOSES", str(tmp_path / "closes"))
     monkeypatch.setenv("GPULEDGER_CLOSE_GRACE_HOURS", "0")
     settings.load.cache_clear()
-    monkeypatch.setattr("gpuledger_pipelines.defs.close.job.SystemClock", lambda: ledger.clock)
+    monkeypatch.setattr("gpuledger.close.steps.SystemClock", lambda: ledger.clock)
     ledger = Ledger(database_url)
     fill(ledger)
     yield Books(ledger, tmp_path / "closes")

@@ -11,14 +11,12 @@ from gpuledger.close.fence import one_closer
 from gpuledger.close.slurm import comparing
 from gpuledger.close.steps import Closer, Compare, Stopped
 from gpuledger.events.closing import Reconciled
-from gpuledger.kernel.clock import SystemClock
 from gpuledger.kernel.errors import Corrupt, Refused
 from gpuledger.settings import load
 from gpuledger_pipelines.close_gate import gate
 from gpuledger_pipelines.resources import Warehouse
 
 CLOSE = "close_period"
-HOUR_S = 3600
 
 AGAIN = dg.RetryPolicy(max_retries=3, delay=30)
 """A database or a file that cannot be had now, or another closer at work, is waited for."""
@@ -43,21 +41,11 @@ class PeriodClose(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     def closer(self, warehouse: Warehouse) -> Closer:
         """Return who closes what, where the settings say."""
-        config = load()
-        return Closer(
-            engine=warehouse.engine(),
-            cluster=self.cluster,
-            period=self.period,
-            by=self.by,
-            clock=SystemClock(),
-            default=config.calendar,
-            root=config.closes_folder,
-            grace_s=config.close_grace_hours * HOUR_S,
-        )
+        return steps.closer_by(load(), warehouse.engine(), self.cluster, self.period, self.by)
 
     def compare(self, closer: Closer) -> Compare | None:
         """Return what compares the period with Slurm's accounting, where it is asked for."""
-        return comparing(closer, None, load().home / "reconcile" / "slurm") if self.live else None
+        return comparing(closer, None, load().sacct_folder) if self.live else None
 
 
 @contextmanager
