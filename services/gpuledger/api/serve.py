@@ -1,8 +1,8 @@
 """Run the API on this machine."""
 
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from gpuledger.api.hosts import OwnNames, is_loopback
 from gpuledger.database.engine import make_engine
 from gpuledger.kernel.clock import SystemClock
 from gpuledger.kernel.errors import Refused
@@ -23,7 +23,7 @@ def check_address(host: str, settings: Settings) -> None:
     Raises:
         Refused: When the API is open and the address is not this machine's own.
     """
-    if settings.api_access == "open" and not _is_loopback(host):
+    if settings.api_access == "open" and not is_loopback(host):
         raise Refused(
             f"whoever reaches {host} could read everything: the API is open",
             hint="set GPULEDGER_API_ACCESS=token and hand out tokens (gpuledger token create), or bind to 127.0.0.1",
@@ -59,6 +59,8 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
         broker=broker,
         provider=provider_of(settings),
     )
+    if settings.api_access == "open":
+        app.add_middleware(OwnNames)
     try:
         uvicorn.run(
             app,
@@ -91,12 +93,3 @@ def provider_of(settings: Settings) -> "Provider | None":
 
     groups = read_groups(settings.oidc_groups)
     return Provider(settings.oidc_issuer, settings.oidc_audience, groups, SystemClock())
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:  # a name, which may lead anywhere
-        return False

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from gpuledger.settings import Settings
 
 API_PORT, DASHBOARD_PORT, DAGSTER_PORT = 8080, 8501, 3000
-_EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - only compared with
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only compared with
+"""An address that stands for all of its kind -> the one of them at which this machine reaches itself."""
 
 
 def pipeline_env(config: "Settings", url: str) -> dict[str, str]:
@@ -124,7 +125,7 @@ def serve_until_interrupted(
         signal.signal(number, signal.default_int_handler)
     with Children(config.home / "logs") as children:
         api_port, bound = free_port(port), host or HOST
-        api = f"http://{HOST if bound in _EVERY_ADDRESS else bound}:{api_port}"
+        api = place_of(bound, api_port)
         program = (
             "import os, sys; from gpuledger.api.serve import run;"
             " run(os.environ['GPULEDGER_DATABASE_URL'], sys.argv[1], int(sys.argv[2]))"
@@ -143,6 +144,12 @@ def serve_until_interrupted(
             time.sleep(0.5)
     note(f"gpuledger: {ended} ended by itself; read {config.home / 'logs' / (ended + '.log')}")
     raise typer.Exit(FAILED)
+
+
+def place_of(host: str, port: int) -> str:
+    """Return where this machine reaches a server that is bound to an address."""
+    reached = _EVERY_ADDRESS.get(host, host)
+    return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
 
 
 def _start_pages(children: "Children", config: "Settings", url: str, api: str) -> list[tuple[str, str]]:

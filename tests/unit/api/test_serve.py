@@ -23,7 +23,10 @@ def test_it_serves_on_the_loopback_until_interrupted() -> None:
     url = "postgresql+psycopg://nobody@127.0.0.1:1/nothing"
     with subprocess.Popen([sys.executable, "-c", PROGRAM, url, str(port)]) as server:
         try:
-            assert _answer(f"http://127.0.0.1:{port}/healthz") == 200
+            place = f"http://127.0.0.1:{port}/healthz"
+            assert _answer(place) == 200
+            elsewhere = httpx2.get(place, headers={"Host": "evil.example"}, trust_env=False)
+            assert elsewhere.status_code == 421
         finally:
             server.terminate()
         assert server.wait(timeout=20) in {0, -15}

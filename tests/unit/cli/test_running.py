@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpuledger.cli import running
-from gpuledger.cli.running import pipeline_env, run_rollup, show_rollup
+from gpuledger.cli.running import pipeline_env, place_of, run_rollup, show_rollup
 from gpuledger.settings import Settings
 
 URL = "postgresql+psycopg://somebody@somewhere/ledger"
@@ -24,6 +24,20 @@ def test_the_pipelines_live_in_the_data_folder_and_phone_nobody(config: Settings
     assert (config.home / "dagster").is_dir()
     assert env["DAGSTER_DISABLE_TELEMETRY"] == "1"
     assert env["GX_ANALYTICS_ENABLED"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("bound", "place"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "http://127.0.0.1:8080"),
+        ("10.1.2.3", "http://10.1.2.3:8080"),
+        ("::", "http://[::1]:8080"),
+        ("fd00::7", "http://[fd00::7]:8080"),
+    ],
+)
+def test_where_a_server_is_reached_that_is_bound_to_an_address(bound: str, place: str) -> None:
+    assert place_of(bound, 8080) == place
 
 
 @pytest.fixture
