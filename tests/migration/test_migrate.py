@@ -46,20 +46,31 @@ def schemas(url: str) -> list[object]:
 
 
 def shape(url: str) -> list[tuple[object, ...]]:
-    """Return everything that makes up the schema: columns, indexes, constraints, triggers, rights."""
+    """Return everything that makes up the schema: columns, constraints, triggers, views, code, rights, comments."""
     ours = "('identity', 'ledger', 'ledger_read', 'side', 'telemetry', 'warehouse')"
+    in_ours = "::regclass::text ~ '^(identity|ledger|side|telemetry|warehouse)'"
     return [
         *rows(url, "SELECT table_schema, table_name, column_name, data_type, is_nullable, column_default, is_identity"
                    f" FROM information_schema.columns WHERE table_schema IN {ours} ORDER BY 1, 2, 3"),
         *rows(url, f"SELECT indexdef FROM pg_indexes WHERE schemaname IN {ours} ORDER BY 1"),
         *rows(url, "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
-                   " WHERE conrelid::regclass::text ~ '^(identity|ledger|side|telemetry|warehouse)' ORDER BY 1, 2"),
+                   f" WHERE conrelid{in_ours} ORDER BY 1, 2"),
         *rows(url, "SELECT n.nspname, c.relname, c.relkind::text, c.relispartition, pg_get_userbyid(c.relowner)"
                    " FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
                    f" WHERE n.nspname IN {ours} ORDER BY 1, 2"),
         *rows(url, "SELECT pg_get_triggerdef(oid), tgenabled::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1"),
         *rows(url, "SELECT table_schema, table_name, grantee, privilege_type FROM information_schema.role_table_grants"
                    f" WHERE table_schema IN {ours} AND grantee ~ '^gpuledger' ORDER BY 1, 2, 3, 4"),
+        *rows(url, "SELECT nspname, grantee::regrole::text, privilege_type FROM pg_namespace, aclexplode(nspacl)"
+                   f" WHERE nspname IN {ours} AND grantee::regrole::text ~ '^gpuledger' ORDER BY 1, 2, 3"),
+        *rows(url, "SELECT attrelid::regclass::text, attname, attacl::text FROM pg_attribute"
+                   f" WHERE attacl IS NOT NULL AND attrelid{in_ours} ORDER BY 1, 2"),
+        *rows(url, f"SELECT schemaname, viewname, definition FROM pg_views WHERE schemaname IN {ours} ORDER BY 1, 2"),
+        *rows(url, "SELECT p.oid::regprocedure::text, p.prokind::text, p.prosrc, p.proacl::text FROM pg_proc AS p"
+                   f" JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE n.nspname IN {ours} ORDER BY 1"),
+        *rows(url, "SELECT objoid::regclass::text, attname, description FROM pg_description"
+                   " LEFT JOIN pg_attribute ON attrelid = objoid AND attnum = objsubid AND attnum > 0"
+                   f" WHERE classoid = 'pg_class'::regclass AND objoid{in_ours} ORDER BY 1, 2, 3"),
     ]  # fmt: skip
 
 
