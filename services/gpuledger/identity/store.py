@@ -166,8 +166,9 @@ def recognise(reader: Reader, text: str, now: dt.datetime) -> tuple[Caller, bool
 
 
 def note_use(writer: Writer, token: str, now: dt.datetime) -> None:
-    """Keep when a token was used last."""
-    writer.execute(tokens.update().where(tokens.c.id == token).values(last_used_at=now))
+    """Keep when a token was used last; of many requests at once the first notes it for all."""
+    is_due = sa.or_(tokens.c.last_used_at.is_(None), tokens.c.last_used_at <= now - NOTED_EVERY)
+    writer.execute(tokens.update().where(tokens.c.id == token, is_due).values(last_used_at=now))
 
 
 def rotate(
@@ -191,6 +192,8 @@ def rotate(
         raise Refused(
             f"the overlap is {overlap}", hint="zero, or the time that you need to hand out the new one"
         )
+    # Whoever revokes it at this moment comes first or second, and is not overlooked.
+    writer.execute(sa.select(tokens.c.id).where(tokens.c.id == token).with_for_update())
     old = get(writer, token)
     if not old.is_good(now):
         raise Refused(f"the token {token} is no longer good", hint="gpuledger token create makes a new one")

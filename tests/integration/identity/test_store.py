@@ -1,6 +1,8 @@
 """Tokens in the database: recognised while they are good, replaced without a gap, never deleted."""
 
 import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 
 import pytest
 import sqlalchemy as sa
@@ -121,6 +123,29 @@ def test_its_use_is_noted_once_a_minute(engine: sa.Engine) -> None:
         store.note_use(writer, token.id, NOW)
     assert not recognised(engine, text, NOW + dt.timedelta(seconds=59))[1]
     assert recognised(engine, text, NOW + dt.timedelta(seconds=60))[1]
+    for seconds, noted_at in ((59, 0), (60, 60), (30, 60)):
+        with writing(engine) as writer:
+            store.note_use(writer, token.id, NOW + dt.timedelta(seconds=seconds))
+            assert store.get(writer, token.id).last_used_at == NOW + dt.timedelta(seconds=noted_at)
+
+
+def test_what_is_revoked_at_the_same_moment_is_not_replaced(engine: sa.Engine) -> None:
+    _, token = made(engine)
+
+    def replace() -> None:
+        with writing(engine) as writer:
+            store.rotate(writer, token.id, overlap=DAY, lifetime=DAY, by="root", now=NOW)
+
+    with ThreadPoolExecutor(1) as pool:
+        with writing(engine) as writer:
+            store.revoke(writer, token.id, by="root", now=NOW)
+            replacing = pool.submit(replace)
+            with pytest.raises(FutureTimeout):
+                replacing.result(timeout=0.3)  # it waits for what becomes of the other
+        with pytest.raises(Refused, match="no longer good"):
+            replacing.result(timeout=30)
+    with reading(engine) as reader:
+        assert [one.id for one in store.every(reader)] == [token.id]
 
 
 @pytest.mark.parametrize(
