@@ -1,5 +1,6 @@
 """What every page has: asking the API, saying why there is nothing, footnotes, downloads, tables."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, TypeVar
 
@@ -89,9 +90,15 @@ def download(
 
 
 def working(formulas: Sequence[tuple[str, str]], call: str, command: str = "") -> None:
-    """Offer how the figures were worked out, and how to ask for them elsewhere."""
+    """Offer how the figures were worked out, and how to ask for them elsewhere.
+
+    Args:
+        formulas: (figure, how it is worked out).
+        call: The API's address for it, as ``urllib.parse.quote`` leaves it.
+        command: The words of a command line, each as ``shlex.quote`` leaves it: whoever copies it runs no other.
+    """
     with st.expander("Show the working"):
         for name, formula in formulas:
             st.markdown(f"**{figures.plain(name)}** = {figures.plain(formula)}")
         st.caption("The same figures from a terminal:")
-        st.code("\n".join(filter(None, (command, f"curl '{call}'"))), language="bash")
+        st.code("\n".join(filter(None, (command, f"curl {shlex.quote(call)}"))), language="bash")

@@ -1,5 +1,8 @@
 """Fair share: how far each account was served of what it is entitled to, and who comes next."""
 
+import shlex
+from urllib.parse import quote
+
 import streamlit as st
 
 from gpuledger.client.answers import ClusterStatus, Cycle
@@ -79,8 +82,8 @@ def main() -> None:
             ),
             ("Issued", "max-min by shares at each level, never above what is asked for"),
         ],
-        f"{data.api_url()}/v1/allocations/current?cluster={cluster}",
-        f"gpuledger cycle --cluster {cluster} --dry-run",
+        f"{data.api_url()}/v1/allocations/current?cluster={quote(cluster)}",
+        shlex.join(("gpuledger", "cycle", "--cluster", cluster, "--dry-run")),
     )
 
 

@@ -1,5 +1,8 @@
 """My work: what happened to a workload and why, what it cost, and while it waits, what for."""
 
+import shlex
+from urllib.parse import quote
+
 import streamlit as st
 
 from gpuledger.client.answers import ClusterStatus
@@ -90,8 +93,8 @@ def main() -> None:
                 "GPUs x time, while it ran unallocated: never charged, and may be taken back at any moment",
             ),
         ],
-        f"{data.api_url()}/v1/workloads/{told.workload}?cluster={told.cluster}",
-        f"gpuledger why {told.workload} --cluster {told.cluster} --what-if",
+        f"{data.api_url()}/v1/workloads/{quote(told.workload)}?cluster={quote(told.cluster)}",
+        shlex.join(("gpuledger", "why", told.workload, "--cluster", told.cluster, "--what-if")),
     )
 
 

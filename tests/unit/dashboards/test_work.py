@@ -1,5 +1,9 @@
 """A workload's page: its life on a line of time, who it left for, what it cost, and each reason for having nothing."""
 
+import shlex
+from urllib.parse import unquote
+
+import msgspec
 import pytest
 from tests.unit.dashboards.answers import story
 from tests.unit.dashboards.pages import WORK, FakeClient, run_page, text_of
@@ -60,6 +64,22 @@ def test_the_page_answers_at_a_glance(client: FakeClient) -> None:
     assert [metric.value for metric in app.metric] == ["16.0 GPU-h", "0.0 GPU-h", "0.0 GPU-h", "0.0 GPU-h"]
     assert client.asked == [("8851", None)]
     assert "gpuledger why 8851 --cluster alpha --what-if" in text
+
+
+def test_a_command_to_copy_runs_nothing_that_a_workload_is_called(client: FakeClient) -> None:
+    client.told = msgspec.structs.replace(story(), workload="x'; reboot #$(reboot)`reboot`")
+    (block,) = (code.value for code in run_page(WORK, workload="x").code)
+    command, call = block.splitlines()
+    assert shlex.split(command) == [
+        "gpuledger",
+        "why",
+        client.told.workload,
+        "--cluster",
+        "alpha",
+        "--what-if",
+    ]
+    assert shlex.split(call)[0] == "curl"
+    assert unquote(shlex.split(call)[1]).endswith(f"/v1/workloads/{client.told.workload}?cluster=alpha")
 
 
 def test_a_cluster_in_the_address_is_asked_for(client: FakeClient) -> None:
