@@ -11,7 +11,7 @@ from gpuledger.api import document, problems
 from gpuledger.api.access import Access, Mode, Provider
 from gpuledger.api.caching import NotModified, TaggedResponse
 from gpuledger.api.context import Context
-from gpuledger.api.limits import BoundedBody
+from gpuledger.api.limits import EVENTS_BYTES_MAX, BoundedBody
 from gpuledger.api.metrics import CountRequests, Metrics
 from gpuledger.api.parameters import known_only
 from gpuledger.api.routes import (
@@ -103,7 +103,7 @@ def create_app(
     problems.install(app)
     # The last one added meets the request first.
     app.add_middleware(NotModified)
-    app.add_middleware(BoundedBody)
+    app.add_middleware(BoundedBody, larger={events.PATH: EVENTS_BYTES_MAX})
     app.add_middleware(GZipMiddleware, minimum_size=_COMPRESS_FROM_BYTES, compresslevel=_COMPRESS_LEVEL)
     app.add_middleware(CountRequests, metrics=metrics)
     return app

@@ -1,16 +1,20 @@
-"""Bodies of requests: no larger, and no slower, than what the API is for. Before anybody is asked who they are."""
+"""Bodies of requests: no larger, and no slower, than what a path is for. Before anybody is asked who they are."""
 
 import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuledger.api import problems
 
-BYTES_MAX = 16 * 2**20
-"""Ten thousand events are a quarter of it."""
+BYTES_MAX = 64 * 2**10
+"""An order or an admission is a hundredth of it. It is read before anybody is asked who they are."""
+
+EVENTS_BYTES_MAX = 16 * 2**20
+"""Ten thousand events are a quarter of it. They are read once it is known who sends them."""
 
 PATIENCE_S = 30
 """How long the next piece of a body is waited for: a connection that is kept open and says nothing costs a worker."""
@@ -23,21 +27,31 @@ class BoundedBody:
 
     Args:
         app: What answers the others.
-        bytes_max: The largest body.
+        larger: Path -> the largest body that it takes, where that is more than others take.
+        bytes_max: The largest body of the others.
         patience_s: How long the next piece is waited for.
     """
 
-    def __init__(self, app: ASGIApp, bytes_max: int = BYTES_MAX, patience_s: float = PATIENCE_S) -> None:
-        self._app, self._bytes_max, self._patience_s = app, bytes_max, patience_s
+    def __init__(
+        self,
+        app: ASGIApp,
+        larger: Mapping[str, int] = MappingProxyType({}),
+        *,
+        bytes_max: int = BYTES_MAX,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._app, self._larger, self._bytes_max, self._patience_s = app, larger, bytes_max, patience_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        most = self._larger.get(scope["path"], self._bytes_max)
         declared = Headers(scope=scope).get("content-length", "")
-        if declared.isdecimal() and int(declared) > self._bytes_max:
-            await self._refusal(scope["path"])(scope, receive, send)
+        if declared.isdecimal() and int(declared) > most:
+            refusal = problems.answer(scope["path"], problems.OTHER, _told(most), status=_TOO_LARGE)
+            await refusal(scope, receive, send)
             return
         seen, whole = 0, False
 
@@ -52,14 +66,12 @@ class BoundedBody:
                 raise HTTPException(_TOO_SLOW, f"the body stood still for {self._patience_s} s") from error
             seen += len(message.get("body", b""))
             whole = not message.get("more_body", False)
-            if seen > self._bytes_max:
-                raise HTTPException(_TOO_LARGE, self._told())
+            if seen > most:
+                raise HTTPException(_TOO_LARGE, _told(most))
             return message
 
         await self._app(scope, bounded, send)
 
-    def _told(self) -> str:
-        return f"the body is larger than {self._bytes_max} bytes: send it in parts"
 
-    def _refusal(self, path: str) -> Response:
-        return problems.answer(path, problems.OTHER, self._told(), status=_TOO_LARGE)
+def _told(most: int) -> str:
+    return f"the body is larger than {most} bytes: send it in parts"

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 """Whom nobody else reaches: an API that anyone may read is served nowhere else."""
 
-_GRACE_S = 10
+_GRACE_S = 8
+"""How long answers that were begun may take once it is to end; whoever started it insists after ten seconds."""
 
 
 def check_address(host: str, settings: Settings) -> None:

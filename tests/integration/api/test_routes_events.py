@@ -15,6 +15,7 @@ from tests.integration.ledger.books import Ledger, granted, registered
 
 from gpuledger.api.app import create_app
 from gpuledger.api.examples import EXAMPLES
+from gpuledger.api.limits import BYTES_MAX
 from gpuledger.api.routes.events import EVENTS_MAX, FORMS, LINES, MANY, ONE, pieces
 from gpuledger.events.budget import PolicyChanged
 from gpuledger.events.decision import DecisionMade
@@ -96,6 +97,16 @@ def test_other_forms_and_too_many(post: Callable[..., Response]) -> None:
     assert post(host("h2"), "").status_code == 415
     assert len(pieces(b"{}\n" * EVENTS_MAX, LINES)) == EVENTS_MAX
     assert post(b"{}\n" * (EVENTS_MAX + 1)).status_code == 413
+
+
+def test_events_may_be_many_and_an_order_is_short(
+    guarded: TestClient, shown: Shown, post: Callable[..., Response]
+) -> None:
+    assert post(host("h2") + b"\n" * BYTES_MAX).status_code == 200
+    headers = shown(Role.ADMIN) | {"Content-Type": "application/json"}
+    for path in ("/v1/budget/grants", "/v1/budget/transfers", "/v1/admissions"):
+        answer = guarded.post(path, content=b" " * (BYTES_MAX + 1), headers=headers)
+        assert answer.status_code == 413, answer.text
 
 
 def test_a_scheduler_speaks_for_its_clusters_and_orders_nothing(

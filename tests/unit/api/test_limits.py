@@ -24,7 +24,8 @@ def client() -> Iterator[TestClient]:
     async def it(request: Request) -> int:
         return len(await request.body())
 
-    app.add_middleware(BoundedBody, bytes_max=MAX)
+    app.add_api_route("/large", it, methods=["POST"])
+    app.add_middleware(BoundedBody, larger={"/large": 3 * MAX}, bytes_max=MAX)
     with TestClient(app) as client:
         yield client
 
@@ -36,6 +37,15 @@ def test_a_declared_size(client: TestClient, size: int, status: int) -> None:
     if status == 413:
         assert answer.headers["content-type"] == problems.MEDIA_TYPE
         assert str(MAX) in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "status"),
+    [("/large", 3 * MAX, 200), ("/large", 3 * MAX + 1, 413), ("/large/", 3 * MAX, 413)],
+)
+def test_one_path_takes_more_than_others(client: TestClient, path: str, size: int, status: int) -> None:
+    assert client.post(path, content=b"a" * size).status_code == status
+    assert client.post(path, content=(b"a" * 50 for _ in range(size // 50 + 1))).status_code == 413
 
 
 @pytest.mark.parametrize(("pieces", "status"), [(10, 200), (11, 413)])

@@ -30,6 +30,8 @@ ONE, MANY, LINES, EITHER = (
 )
 FORMS = (ONE, MANY, LINES, EITHER)
 
+PATH = "/v1/events"
+
 EVENTS_MAX = 10_000
 FAULTS_SHOWN_MAX = 100
 
@@ -51,7 +53,7 @@ async def _body(request: Request) -> bytes:
 
 def router(context: Context, broker: Broker | None) -> APIRouter:
     """Return the paths; events go to the broker where there is one, else straight into the books."""
-    routes = APIRouter(prefix="/v1", tags=["intake"])
+    routes = APIRouter(tags=["intake"])
     opened: list[Sink] = []
     # One at a time: others would wait for the book's lock anyway. Who waits here holds no thread and no connection.
     turn = CapacityLimiter(1)
@@ -64,7 +66,7 @@ def router(context: Context, broker: Broker | None) -> APIRouter:
         return opened[0]
 
     @routes.post(
-        "/events",
+        PATH,
         operation_id="postEvents",
         summary="Say what happened on a cluster",
         response_model=TakenEvents,
