@@ -141,7 +141,7 @@ def stands(ledger: Ledger) -> list[list[tuple[object, ...]]]:
 
 
 def files(ledger: Ledger) -> dict[str, str]:
-    """Return the digest of each file that the close left, half-written ones too."""
+    """Return the digest of each file that the close left; half-written ones begin with a dot, and are none."""
     folder = ledger.home / "closes" / CLUSTER / PERIOD / "v1"
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("[!.]*"))}
 

@@ -87,12 +87,12 @@ def draft(facts: Facts, seen: Seen, config: Kueue) -> Draft:
     return drafted(parts)
 
 
-def _idle(unserved: Sequence[Issued]) -> Iterator[str]:
+def _idle(idle: Sequence[Issued]) -> Iterator[str]:
     """Say what is lent to nobody because no queue serves the accounts that it is issued to."""
-    if unserved:
-        named = ", ".join(one.account for one in unserved[:_NAMED])
-        more = f" and {len(unserved) - _NAMED} more" if len(unserved) > _NAMED else ""
-        size = gpus(sum(one.issued_milli for one in unserved))
+    if idle:
+        named = ", ".join(one.account for one in idle[:_NAMED])
+        more = f" and {len(idle) - _NAMED} more" if len(idle) > _NAMED else ""
+        size = gpus(sum(one.issued_milli for one in idle))
         yield f"{size} issued to accounts that no {QUEUE} serves are lent to nobody: {named}{more}"
 
 

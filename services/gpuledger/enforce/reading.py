@@ -46,9 +46,8 @@ def read_facts(
             hint=f"gpuledger cycle --cluster {cluster}",
         )
     running = read_running(reader, cluster, now_s, read_config(reader, cluster, now_s))
-    models = state.installed_models(
-        reader, cluster, now_s
-    )  # those that are down come back: no budget moves for it
+    # Hosts that are down come back: no budget moves for it.
+    models = state.installed_models(reader, cluster, now_s)
     decisions = kept.decisions_of(reader, cluster, word.issued)  # those to wait are kept for a while only
     return Facts(
         record=word.record if decisions is None else {**word.record, "decisions": word.in_force(decisions)},

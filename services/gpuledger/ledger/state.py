@@ -263,20 +263,6 @@ def pending(
     return [Pending(*row) for row in rows]
 
 
-def first_activity_s(reader: Reader, cluster: str) -> int | None:
-    """Return the first instant at which anything ran on the cluster, or None."""
-    row = (
-        driver(reader)
-        .execute(
-            "SELECT extract(epoch FROM min(from_at))::bigint FROM ledger.segments"
-            " WHERE book = %s AND until_seq IS NULL",
-            (cluster,),
-        )
-        .fetchone()
-    )
-    return row[0] if row else None
-
-
 def _spread(
     facts: Iterable[tuple[str, Known]], at_s: int
 ) -> dict[tuple[str, str, int, tuple[str, ...]], Mapping[str, int]]:

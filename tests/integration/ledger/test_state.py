@@ -157,11 +157,3 @@ def test_pending_is_what_is_eligible_and_waits_at_the_instant(ledger: Ledger) ->
     assert names == {9: [], 10: ["w1", "w2", "w3"], 15: ["w1", "w2"], 20: ["w1"], 30: ["w1", "w2"]}
     assert first == ("w1", "org/vision", 8000, "H100", 60, 5, 10, 10)
     assert (second.submitted_s, second.eligible_s) == (10, 30)
-
-
-def test_the_first_activity_is_the_first_start(ledger: Ledger) -> None:
-    with reading(ledger.engine) as reader:
-        assert state.first_activity_s(reader, CLUSTER) is None
-    ledger.append(*run_of(70, 80), *run_of(50, 60, "w2"), told(1, submitted("w3")))
-    with reading(ledger.engine) as reader:
-        assert state.first_activity_s(reader, CLUSTER) == 50
