@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from gpuledger.events import mapping, telemetry
-from gpuledger.events.budget import PERIODS, Granted, PolicyChanged, Transferred
+from gpuledger.events.budget import PERIODS, AccountCreated, Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import ORG_BOOK, Event, decode
 from gpuledger.events.fields import END_OF_TIME_S, GPUS_MAX, PRIORITY_MAX, WORKLOAD_PRIORITY_MAX
 from gpuledger.events.host import HostFact
@@ -15,6 +15,7 @@ from gpuledger.events.registry import Fact
 from gpuledger.events.telemetry import Sampled
 from gpuledger.events.workload import Resized, Started, Submitted
 from gpuledger.kernel import knobs
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, SEPARATOR
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
@@ -79,6 +80,16 @@ def _check_size(field: str, said: int, most: int) -> None:
         )
 
 
+def _check_account(fact: Submitted | AccountCreated) -> None:
+    """Refuse what would be booked among the pots of the book itself, where nobody looks for somebody's use."""
+    if fact.account.partition(SEPARATOR)[0] == BOOK_POT_ACCOUNT:
+        raise BadRecord(
+            f"account: {fact.account!r} lies where the book keeps its own pots",
+            code="reserved-name",
+            hint="name the account that pays",
+        )
+
+
 def _check_priority_of(fact: Submitted) -> None:
     _check_priority(fact.priority, WORKLOAD_PRIORITY_MAX)
 
@@ -136,6 +147,7 @@ _CHECKS: tuple[tuple[type | tuple[type, ...], Callable[[Any], None]], ...] = (
     (HostFact, _check_devices),
     ((Submitted, Started, Resized), _check_milli),
     (Submitted, _check_priority_of),
+    ((Submitted, AccountCreated), _check_account),
     ((Granted, Transferred, PolicyChanged), _check_order),
 )
 """Types of facts -> what is checked of them beyond their types; which of these apply is looked up once a type."""

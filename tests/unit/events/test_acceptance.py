@@ -10,7 +10,7 @@ from tests.integration.ledger.books import registered, started, submitted
 
 from gpuledger.cli.app import app
 from gpuledger.events.acceptance import understood
-from gpuledger.events.budget import Granted, PolicyChanged, Transferred
+from gpuledger.events.budget import AccountCreated, Granted, PolicyChanged, Transferred
 from gpuledger.events.envelope import make
 from gpuledger.events.fields import GPUS_MAX
 from gpuledger.events.host import Registered
@@ -101,6 +101,16 @@ def test_a_cluster_cannot_be_called_like_the_organisations_book() -> None:
     with pytest.raises(BadRecord, match="no cluster") as refused:
         understood(value)
     assert refused.value.code == "reserved-name"
+
+
+@pytest.mark.parametrize("account", ["~", "~/team"])
+def test_nobodys_work_is_booked_among_the_books_own_pots(account: str) -> None:
+    for fact in (submitted(account=account), AccountCreated(account=account, by="x")):
+        with pytest.raises(BadRecord, match="own pots") as refused:
+            understood(told(fact))
+        assert refused.value.code == "reserved-name"
+    for lookalike in ("~own", "org/~", "org/~own", "~~"):
+        assert understood(told(submitted(account=lookalike))).data == submitted(account=lookalike)
 
 
 @pytest.mark.parametrize(
