@@ -90,7 +90,8 @@ def provider_of(settings: Settings) -> "Provider | None":
         raise Refused(
             "identity tokens need PyJWT, which is not installed", hint="pip install 'gpuledger[oidc]'"
         ) from error
-    from gpuledger.identity.groups import read_groups
+    from gpuledger.identity.groups import Groups
+    from gpuledger.ingest.yaml_file import read_yaml
 
-    groups = read_groups(settings.oidc_groups)
+    groups = read_yaml(settings.oidc_groups, Groups, "docs/api.md")
     return Provider(settings.oidc_issuer, settings.oidc_audience, groups, SystemClock())

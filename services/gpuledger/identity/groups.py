@@ -1,10 +1,8 @@
-"""The file that says what groups of an identity provider mean here: each a role and a scope."""
+"""What groups of an identity provider mean here: each a role and a scope, as a file says."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gpuledger.identity.caller import Scope, check_scope
 from gpuledger.identity.roles import Role
@@ -30,6 +28,15 @@ class Meaning(_Model):
     subtree: _Text | None = None
     clusters: tuple[_Text, ...] = ()
 
+    @model_validator(mode="after")
+    def _is_safe(self) -> Self:
+        """Refuse a scope that the role is not safe with."""
+        try:
+            check_scope(self.role, self.scope)
+        except Refused as error:
+            raise ValueError(f"{error.message}; {error.hint}") from error
+        return self
+
     @property
     def scope(self) -> Scope:
         """Where they may do it."""
@@ -54,26 +61,3 @@ class Groups(_Model):
         said = claims.get(self.claim)
         own = {one for one in (said if isinstance(said, list) else [said]) if isinstance(one, str)}
         return next((meaning for group, meaning in self.groups.items() if group in own), None)
-
-
-def read_groups(path: Path) -> Groups:
-    """Read the file.
-
-    Raises:
-        Refused: When it cannot be read, holds an unknown key or role, or a scope that a role is not safe with.
-    """
-    try:
-        found = Groups.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise Refused(f"{path}: cannot be read: {error}", hint="see docs/api.md for an example") from error
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors()
-        )
-        raise Refused(f"{path}: {faults}", hint="see docs/api.md for an example") from error
-    for group, meaning in found.groups.items():
-        try:
-            check_scope(meaning.role, meaning.scope)
-        except Refused as error:
-            raise Refused(f"{path}: group {group}: {error.message}", hint=error.hint) from error
-    return found

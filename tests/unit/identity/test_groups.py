@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from gpuledger.identity.caller import Scope
-from gpuledger.identity.groups import read_groups
+from gpuledger.identity.groups import Groups
 from gpuledger.identity.roles import Role
+from gpuledger.ingest.yaml_file import read_yaml
 from gpuledger.kernel.errors import Refused
 
 FILE = """
@@ -18,14 +19,14 @@ groups:
 """
 
 
-def written(tmp_path: Path, text: str) -> Path:
+def read(tmp_path: Path, text: str) -> Groups:
     path = tmp_path / "groups.yaml"
     path.write_text(text)
-    return path
+    return read_yaml(path, Groups, "docs/api.md")
 
 
 def test_the_first_group_of_the_file_counts(tmp_path: Path) -> None:
-    found = read_groups(written(tmp_path, FILE))
+    found = read(tmp_path, FILE)
     both = found.meaning({"roles": ["vision", "gpu-admins"]})
     assert both is not None
     assert (both.role, both.scope) == (Role.ADMIN, Scope())
@@ -39,23 +40,24 @@ def test_the_first_group_of_the_file_counts(tmp_path: Path) -> None:
     [{}, {"groups": ["vision"]}, {"roles": []}, {"roles": [1]}, {"roles": {"vision": 1}}, {"roles": None}],
 )
 def test_who_is_in_no_group_means_nothing(tmp_path: Path, claims: dict[str, object]) -> None:
-    assert read_groups(written(tmp_path, FILE)).meaning(claims) is None
+    assert read(tmp_path, FILE).meaning(claims) is None
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "the file"),
+        ("", "groups: Field required"),
+        ("[]", "file: "),
         ("groups: {}", "groups"),
         ("groups: {a: {role: boss}}", "role"),
         ("groups: {a: {role: admin, root: true}}", "root"),
-        ("groups: {a: {role: lead}}", "group a: .*subtree"),
+        ("groups: {a: {role: lead}}", "groups.a: .*needs a subtree; --subtree ACCOUNT"),
         ("groups: {a: {role: scheduler}}", "cluster"),
-        ("groups: [a", "cannot be read"),
+        ("groups: {a: {role: lead, subtree: a//b}}", "groups.a: .*not well formed"),
+        ("groups: {a: {role: viewer}, a: {role: admin}}", "'a' stands twice"),
+        ("groups: [a", "is not YAML"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(Refused, match=says):
-        read_groups(written(tmp_path, text))
-    with pytest.raises(Refused, match="cannot be read"):
-        read_groups(tmp_path / "nothing.yaml")
+        read(tmp_path, text)
