@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(7200)]
 SCENARIO, CYCLE_S = "fragmentation", 60
 DAYS, WARM_UP_DAYS, SEEDS = (7, 7, range(101, 111)) if FORM == "full" else (5, 2, range(101, 102))
 LARGEST = "largest"
+WINDOW_LEAST = {"short": 0.92, "full": 0.93}[FORM]
+"""Delivered of owed in the middle of the seeds; the one seed of the short form says less of it."""
 MOST_USED = MappingProxyType({"policy.victims": "most-used"})
 WITHOUT_DATES = MappingProxyType({"policy.reservations": "none"})
 
@@ -89,7 +91,7 @@ def test_the_largest_start_within_cap_and_grace_and_wait_less_than_without_dates
 
 def test_who_asks_for_the_largest_gangs_gets_what_it_is_owed() -> None:
     ours, before = outcomes("gpuledger"), outcomes("gpuledger", *MOST_USED.items())
-    assert median_low(one.window for one in ours) >= 0.92
+    assert median_low(one.window for one in ours) >= WINDOW_LEAST
     assert median_low(one.worst for one in ours) >= 0.85
     assert median_low(one.worst for one in ours) > median_low(one.worst for one in before)
 
