@@ -9,6 +9,7 @@ import json
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from threading import Lock
 from typing import Any
 
@@ -42,7 +43,7 @@ def fetch(url: str) -> Any:  # noqa: ANN401 - any JSON
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - an address of the settings
             return json.loads(answer.read())
-    except (OSError, ValueError) as error:
+    except (OSError, HTTPException, ValueError, RecursionError) as error:
         raise Unavailable(
             f"the identity provider does not answer at {url}: {error}",
             hint="check GPULEDGER_OIDC_ISSUER, and that this machine reaches it",
@@ -130,26 +131,43 @@ class Provider:
     def _key(self, kid: object) -> jwt.PyJWK:
         """Return the key of a name; asks the provider where it is not known, or known for long.
 
-        A provider that does not answer is not asked again at once, and the keys that are known stay good meanwhile.
+        A provider that does not answer is not asked again at once, and the keys that are known stay good meanwhile. One
+        asks for all: whose key is known does not wait for the answer, and others wait no longer than they have to.
 
         Raises:
             Unavailable: When no key is known yet, and the provider does not answer.
         """
-        with self._turn:
-            now_s = seconds(self.clock.now())
-            if now_s >= self._next_s or (kid not in self._keys and now_s >= self._asked_s + REFRESH_S):
-                self._asked_s, self._next_s = now_s, now_s + REFRESH_S
-                try:
-                    self._keys, self._fault = self._published(), None
-                    self._next_s = now_s + KEPT_S
-                except Unavailable as error:
-                    self._fault = error
-            if not self._keys and self._fault is not None:
-                raise self._fault
-            found = self._keys.get(kid) if isinstance(kid, str) else None
+        if self._is_due(kid) and self._turn.acquire(timeout=self._patience_s(kid)):
+            try:
+                if self._is_due(kid):  # whoever asked before may have had it
+                    self._refresh()
+            finally:
+                self._turn.release()
+        if not self._keys and self._fault is not None:
+            raise self._fault
+        found = self._keys.get(kid) if isinstance(kid, str) else None
         if found is None:
             raise jwt.InvalidKeyError("it names a key that the provider does not publish")
         return found
+
+    def _is_due(self, kid: object) -> bool:
+        now_s = seconds(self.clock.now())
+        return now_s >= self._next_s or (kid not in self._keys and now_s >= self._asked_s + REFRESH_S)
+
+    def _patience_s(self, kid: object) -> int:
+        """Return how long to wait for who asks the provider already: a thread that waits answers nobody else."""
+        if kid in self._keys:
+            return 0
+        return 1 if self._keys or self._fault is not None else 2 * _TIMEOUT_S
+
+    def _refresh(self) -> None:
+        now_s = seconds(self.clock.now())
+        try:
+            self._keys, self._fault = self._published(), None
+            self._next_s = now_s + KEPT_S
+        except Unavailable as error:
+            self._fault, self._next_s = error, now_s + REFRESH_S
+        self._asked_s = now_s
 
     def _published(self) -> dict[str, jwt.PyJWK]:
         about = self.fetch(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")

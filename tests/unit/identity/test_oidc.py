@@ -1,8 +1,12 @@
 """Identity tokens: good ones say who it is, and every known way to make one up fails."""
 
 import datetime as dt
+import io
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from threading import Event
 from typing import Any
 
 import jwt
@@ -13,7 +17,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from gpuledger.identity.caller import Scope
 from gpuledger.identity.groups import Groups
-from gpuledger.identity.oidc import KEPT_S, LEEWAY_S, REFRESH_S, Provider
+from gpuledger.identity.oidc import KEPT_S, LEEWAY_S, REFRESH_S, Provider, fetch
 from gpuledger.identity.roles import Role
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.kernel.errors import Forbidden, Unavailable, Unidentified
@@ -192,6 +196,51 @@ def test_a_provider_that_is_away_is_not_asked_by_everybody(provider: Provider, s
     site.away = False
     later(provider, REFRESH_S)
     assert provider.recognise(signed())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [HTTPException("cut off"), OSError("refused"), b"no JSON", b"\xff", b"[" * 100_000],
+    ids=["cut off", "refused", "no JSON", "no text", "too deep"],
+)
+def test_whatever_a_provider_answers_it_is_away_or_it_is_json(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes | Exception
+) -> None:
+    def urlopen(url: str, timeout: int) -> io.BytesIO:
+        assert timeout > 0
+        if isinstance(answer, Exception):
+            raise answer
+        return io.BytesIO(answer)
+
+    monkeypatch.setattr("urllib.request.urlopen", urlopen)
+    with pytest.raises(Unavailable, match="does not answer") as away:
+        fetch(f"{ISSUER}/keys")
+    assert "GPULEDGER_OIDC_ISSUER" in away.value.hint
+
+
+def test_nobody_whose_key_is_known_waits_for_a_provider_that_is_slow(site: Site) -> None:
+    asked, go_on = Event(), Event()
+
+    def slow(url: str) -> Any:  # noqa: ANN401 - any JSON
+        if provider.clock.now() != NOW:
+            asked.set()
+            assert go_on.wait(30)
+        return site.fetch(url)
+
+    provider = Provider(ISSUER, AUDIENCE, GROUPS, FixedClock(NOW), slow)
+    provider.recognise(signed())
+    provider.clock = FixedClock(NOW + dt.timedelta(seconds=KEPT_S))
+    later = signed(exp=NOW_S + 2 * KEPT_S)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(provider.recognise, later)
+        try:
+            assert asked.wait(30)
+            assert pool.submit(provider.recognise, later).result(timeout=20).name == "lin"
+            assert not first.done()
+        finally:
+            go_on.set()
+        assert first.result(timeout=30).name == "lin"
+    assert site.asked == 2
 
 
 def test_known_keys_stay_good_while_it_is_away(provider: Provider, site: Site) -> None:
