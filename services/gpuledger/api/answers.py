@@ -119,12 +119,27 @@ class Movement(Answer):
     reason: str | None
 
 
+class LimitMoved(Answer):
+    """A row that changed what the accounts below an inner one may spend together."""
+
+    seq: int = Field(description="The row of the book.")
+    recorded_at: str
+    type: str
+    account: str = Field(description="The inner account whose limit it is.")
+    period: str
+    gpu_ms: int = Field(description="What it adds to the limit; below zero it takes.")
+    gpu_hours: str
+
+
 class Movements(Answer):
     """What moved an account's budget between two recorded times."""
 
     account: str
     cluster: str
     movements: list[Movement]
+    limits: list[LimitMoved] = Field(
+        description="Changes of limits of the account and of those above it, as far as the caller reaches."
+    )
     total_gpu_ms: int = Field(description="Of all pages.")
     total_gpu_hours: str
     next: int | None = Field(description="`after` of the next page; null on the last.")

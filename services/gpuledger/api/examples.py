@@ -132,6 +132,10 @@ MOVEMENTS = {
          "period": "2017-10", "effective_on": "2017-10-31", "workload": "8790", "run": "1", "gpu_ms": -8 * _HOUR,
          "gpu_ms_weighted": -8000 * _HOUR, "gpu_hours": "-8.000", "reverses_seq": None, "reason": None},
     ],
+    "limits": [
+        {"seq": 8790, "recorded_at": _AS_OF, "type": "budget.granted", "account": "philly", "period": "2017-10",
+         "gpu_ms": 100 * _HOUR, "gpu_hours": "100.000"},
+    ],
     "total_gpu_ms": -8 * _HOUR, "total_gpu_hours": "-8.000", "next": None, "as_of": _AS_OF,
 }  # fmt: skip
 PERIODS = {

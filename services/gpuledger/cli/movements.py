@@ -23,25 +23,24 @@ def movements(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what moved an account's budget between two recorded times: the difference of two ``balance --as-of``."""
+    """List what moved an account's budget between two recorded times: the difference of two ``balance --as-of``.
+
+    Limits on the way up that were changed stand below it: they move no budget, but what may be spent of it.
+    """
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.accounts import lineage
     from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
     from gpuledger.kernel.clock import iso
+    from gpuledger.ledger.movements import limits_moved
     from gpuledger.ledger.movements import movements as read
 
     cluster = cluster or next(lineage(account))
+    from_at, to_at = recorded(since, "--since"), recorded(until, "--until")
     with open_database(settings.load()) as engine, reading(engine) as reader:
-        found = read(
-            reader,
-            account,
-            cluster,
-            period=period,
-            since=recorded(since, "--since"),
-            until=recorded(until, "--until"),
-        )
+        found = read(reader, account, cluster, period=period, since=from_at, until=to_at)
+        limits = limits_moved(reader, account, cluster, period=period, since=from_at, until=to_at)
     total = sum(movement.amount for movement in found) // WEIGHT_ONE
     if as_json:
         print_json(
@@ -49,6 +48,7 @@ def movements(
                 "account": account,
                 "cluster": cluster,
                 "movements": [movement.as_json() for movement in found],
+                "limits": [limit.as_json() for limit in limits],
                 "total_gpu_ms": total,
                 "total_gpu_hours": str(gpu_hours(total)),
             }
@@ -61,3 +61,10 @@ def movements(
     ]  # fmt: skip
     columns = [">row", "recorded", "movement", "account", "period", "day", "run", ">GPU-hours"]
     print_table(columns, rows, title=f"{account} on {cluster}: {gpu_hours(total):+,} GPU-hours")
+    if limits:
+        changed = [
+            (m.seq, iso(m.recorded_at), m.account, m.period, f"{gpu_hours(m.gpu_ms):+,}") for m in limits
+        ]
+        print_table(
+            [">row", "recorded", "account", "period", ">GPU-hours"], changed, title="limits that were changed"
+        )

@@ -277,12 +277,27 @@ class Movement(Answer, frozen=True, kw_only=True):
     reason: str | None
 
 
+class LimitMoved(Answer, frozen=True, kw_only=True):
+    """A row that changed what the accounts below an inner one may spend together; below zero it takes."""
+
+    seq: int
+    recorded_at: str
+    type: str
+    account: str
+    period: str
+    gpu_ms: int
+
+
 class Movements(Answer, frozen=True, kw_only=True):
-    """A page of what moved an account's budget; ``next`` is the ``after`` of the next one."""
+    """A page of what moved an account's budget; ``next`` is the ``after`` of the next one.
+
+    ``limits`` are changes of limits of the account and of those above it, on every page all of them.
+    """
 
     account: str
     cluster: str
     movements: tuple[Movement, ...]
+    limits: tuple[LimitMoved, ...] = ()
     total_gpu_ms: int
     next: int | None
     as_of: str

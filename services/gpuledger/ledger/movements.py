@@ -1,7 +1,8 @@
 """What moved a balance between two recorded times: the rows that explain their difference (law 6).
 
 The balance as of the later time is the balance as of the earlier one plus these, to the unit, apart from what runs that
-go on add on reading.
+go on add on reading. A limit moves no budget, but bounds what may be spent of it: the rows that changed the limits of
+an account and of those above it are told apart.
 """
 
 import datetime as dt
@@ -11,7 +12,7 @@ from typing import Any
 
 from gpuledger.database.engine import Reader
 from gpuledger.events.envelope import ORG_BOOK
-from gpuledger.kernel.accounts import own_path, owner_of
+from gpuledger.kernel.accounts import lineage, own_path, owner_of
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.clock import iso
 from gpuledger.kernel.errors import Refused
@@ -77,6 +78,39 @@ class Movement:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class LimitMoved:
+    """One row that raised or lowered a limit.
+
+    Args:
+        seq: The journal row.
+        recorded_at: When the book took it.
+        type: What the row is: a grant on an inner account, or an adjustment of one.
+        account: The inner account whose subtree it limits.
+        period: The budget period.
+        gpu_ms: What it adds to the limit; below zero it takes.
+    """
+
+    seq: int
+    recorded_at: dt.datetime
+    type: str
+    account: str
+    period: str
+    gpu_ms: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row under its published keys."""
+        return {
+            "seq": self.seq,
+            "recorded_at": iso(self.recorded_at),
+            "type": self.type,
+            "account": self.account,
+            "period": self.period,
+            "gpu_ms": self.gpu_ms,
+            "gpu_hours": str(gpu_hours(self.gpu_ms)),
+        }
+
+
 def movements(
     reader: Reader,
     account: str,
@@ -133,3 +167,41 @@ def movements(
         )
     inner = queries.inner_accounts(reader, seq_of(vector_of(reader, until), ORG_BOOK))
     return [replace(m, account=own_path(m.account)) if m.account in inner else m for m in found]
+
+
+def limits_moved(
+    reader: Reader,
+    account: str,
+    cluster: str,
+    *,
+    period: str | None = None,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> Sequence[LimitMoved]:
+    """Return what changed the limits of an account and of those above it, in the order of the book.
+
+    Who they bind has as much less, or more, to spend, though its budget stays. What others below one of them spend
+    leaves less too: the movements of that account show it.
+
+    Args:
+        reader: A snapshot.
+        account: The account whose limits, and those of all above it, are asked for.
+        cluster: The book.
+        period: Only limits of this period.
+        since: Recorded after this; from the beginning unless given.
+        until: Recorded at or before this; up to now unless given.
+    """
+    rows = driver(reader).execute(
+        """
+        SELECT seq, recorded_at, type, body->>'account', body->>'period', (body->>'gpu_ms')::bigint
+        FROM ledger.journal
+        WHERE book = %(book)s AND workload IS NULL AND type IN ('budget.granted', 'adjustment.posted')
+          AND (body->>'limit')::boolean AND body->>'account' = ANY(%(path)s)
+          AND (%(period)s::text IS NULL OR body->>'period' = %(period)s)
+          AND recorded_at > coalesce(%(since)s, '-infinity'::timestamptz)
+          AND recorded_at <= coalesce(%(until)s, 'infinity'::timestamptz)
+        ORDER BY seq
+        """,
+        {"book": cluster, "path": list(lineage(account)), "period": period, "since": since, "until": until},
+    )
+    return [LimitMoved(*row) for row in rows.fetchall()]

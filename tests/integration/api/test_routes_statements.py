@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+import msgspec
 from fastapi.testclient import TestClient
-from tests.integration.ledger.books import GPU_HOUR, Ledger, ended, told
+from tests.integration.ledger.books import GPU_HOUR, Ledger, ended, granted, told
 
 from gpuledger.api.examples import EXAMPLES
 from gpuledger.identity.roles import Role
@@ -31,6 +32,25 @@ def test_movements_are_the_difference_of_two_balances(
     balance = own_ledger.balance(VIDEO)
     assert told["total_gpu_ms"] == balance.granted_gpu_ms - balance.charged_gpu_ms == 84 * GPU_HOUR
     assert told["next"] is None
+    assert told["limits"] == []
+
+
+def test_limits_above_an_account_are_told_on_every_page_as_far_as_the_caller_reaches(
+    guarded: TestClient, own_ledger: Ledger, shown: Shown
+) -> None:
+    ran_out(own_ledger)
+    period = own_ledger.balance(VIDEO).period
+    for account in ("org", "org/vision"):
+        limit = msgspec.structs.replace(granted(account, period, 40 * GPU_HOUR), limit=True)
+        own_ledger.append(told(0, limit))
+    path = f"/v1/movements/{VIDEO}?cluster=alpha&limit=1"
+    for role, reached in ((Role.ADMIN, ["org", "org/vision"]), (Role.MANAGER, ["org/vision"])):
+        for after in (0, 1, 2):
+            limits = guarded.get(f"{path}&after={after}", headers=shown(role)).json()["limits"]
+            assert [(m["account"], m["period"], m["gpu_ms"]) for m in limits] == [
+                (account, period, 40 * GPU_HOUR) for account in reached
+            ]
+            assert EXAMPLES["listMovements"]["limits"][0].keys() == limits[0].keys()
 
 
 def test_pages_are_the_whole(guarded: TestClient, own_ledger: Ledger, shown: Shown) -> None:

@@ -2,15 +2,17 @@
 
 import datetime as dt
 
+import msgspec
 import pytest
 from tests.integration.ledger.books import CLUSTER, GPU_HOUR, HOUR, NOON, Ledger, at, granted, run_of, told
 from tests.integration.ledger.test_closing import IN_NOVEMBER, NOVEMBER, close, funded
 
 from gpuledger.database.engine import reading
+from gpuledger.events.budget import AdjustmentPosted
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger.balances import BalanceQuery, balance
-from gpuledger.ledger.movements import Movement, movements
+from gpuledger.ledger.movements import LimitMoved, Movement, limits_moved, movements
 
 __all__ = ["funded"]
 
@@ -44,6 +46,49 @@ def test_what_was_believed_and_what_is_known_differ_by_the_rows_in_between(funde
         funded, before, "2026-12"
     )
     assert [m.reverses_seq is not None for m in between] == [False, True, True]
+
+
+def limited(ledger: Ledger, account: str = "org/vision", **asked: object) -> list[LimitMoved]:
+    with reading(ledger.engine) as reader:
+        return list(limits_moved(reader, account, CLUSTER, **asked))  # type: ignore[arg-type]
+
+
+def test_who_is_bound_by_a_limit_finds_the_rows_that_changed_it_and_what_was_spent_of_it(
+    funded: Ledger,
+) -> None:
+    """Nothing moved the account's budget: its limit came, was lowered, and a sibling spent some of it."""
+    december = "2026-12"
+    limit = msgspec.structs.replace(granted("org", december, 40 * GPU_HOUR), limit=True)
+    elsewhere = msgspec.structs.replace(granted("other", december, GPU_HOUR), limit=True)
+    before = NOON + dt.timedelta(hours=1)
+    funded.clock = FixedClock(NOON + dt.timedelta(hours=2))
+    funded.append(told(0, limit), told(1, limit), told(0, elsewhere), told(0, granted("org", "2027-01", 1)))
+    lowered = AdjustmentPosted(
+        account="org", cluster=CLUSTER, period=december, code="grant", gpu_ms=-60 * GPU_HOUR, limit=True,
+        reason="test", by="test",
+    )  # fmt: skip
+    funded.append(
+        told(2, lowered), *run_of(at("2026-12-01T00:00:00Z"), at("2026-12-01T01:00:00Z"), account="org/b")
+    )
+    after = NOON + dt.timedelta(hours=3)
+    assert moved(funded, period=december, since=before, until=after) == []
+    assert (available(funded, before, december), available(funded, after, december)) == (
+        50 * GPU_HOUR, 12 * GPU_HOUR
+    )  # fmt: skip
+    found = limited(funded, period=december, since=before, until=after)
+    assert [(m.account, m.type, m.gpu_ms // GPU_HOUR) for m in found] == [
+        ("org", "budget.granted", 40), ("org", "budget.granted", 40), ("org", "adjustment.posted", -60)
+    ]  # fmt: skip
+    of_all = moved(funded, "org", period=december, since=before, until=after)
+    assert sum(m.gpu_ms for m in found) + sum(m.gpu_ms for m in of_all) == available(funded, after, december)
+    assert limited(funded, "org", period=december, since=before, until=after) == found
+    assert (
+        limited(funded, until=before)
+        == limited(funded, since=after)
+        == limited(funded, period=NOVEMBER)
+        == []
+    )
+    assert [m.account for m in limited(funded, "other/team")] == ["other"]
 
 
 def test_all_movements_of_a_closed_period_sum_to_nothing(funded: Ledger) -> None:

@@ -68,6 +68,7 @@ def test_every_path_has_a_method() -> None:
     assert _answering("getCurrentDirectives").directives("philly").starts[0].hosts == {"m12": 8000}
     assert _answering("getUsage").usage("account").rows[0].gpu_hours == Decimal("900.000")
     assert _answering("listMovements").movements("philly/ee9e8c").movements[0].code == "charge"
+    assert _answering("listMovements").movements("philly/ee9e8c").limits[0].gpu_ms == 360_000_000
     assert _answering("listPeriods").periods(cluster="philly").periods[0].state == "open"
     assert _answering("getBudgetVersusActual").budget_vs_actual().rows[0].variance_credit_gpu_ms == 0
 

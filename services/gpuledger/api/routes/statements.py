@@ -13,7 +13,7 @@ from gpuledger.identity.roles import Right
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.ledger import queries
-from gpuledger.ledger.movements import movements
+from gpuledger.ledger.movements import limits_moved, movements
 
 PAGE_MAX = 1000
 
@@ -57,7 +57,9 @@ def router(context: Context) -> APIRouter:
     ) -> dict[str, Any]:
         """List the movements between two recorded times: the difference of two balances, in the order of the book.
 
-        `total_gpu_ms` is that of all pages. Ask for the next page with the `as_of` of the first: rows are only added.
+        `limits` are changes of the limits of the account and of all above it: they move no budget, but bound what may
+        be spent of it. Those beyond what the caller reaches are left out. They and `total_gpu_ms` are those of all
+        pages. Ask for the next page with the `as_of` of the first: rows are only added.
         """
         caller.require_account(account)
         cluster = caller.cluster(cluster) or next(lineage(account))
@@ -68,12 +70,14 @@ def router(context: Context) -> APIRouter:
                 "since", since, queries.calendar(reader, context.default_calendar)
             )
             found = movements(reader, account, cluster, period=period, since=from_at, until=believed)
+            limits = limits_moved(reader, account, cluster, period=period, since=from_at, until=believed)
         total = sum(movement.amount for movement in found) // WEIGHT_ONE
         page = found[after : after + limit]
         return {
             "account": account,
             "cluster": cluster,
             "movements": [movement.as_json() for movement in page],
+            "limits": [moved.as_json() for moved in limits if caller.scope.holds(moved.account)],
             "total_gpu_ms": total,
             "total_gpu_hours": str(gpu_hours(total)),
             "next": after + limit if after + limit < len(found) else None,
