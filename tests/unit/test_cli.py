@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import typer
+from sqlalchemy.exc import ProgrammingError
 
 from gpuledger import cli
 from gpuledger.cli import app as tree
@@ -59,6 +60,27 @@ def test_a_status_that_a_command_sets_is_kept(run: Run) -> None:
         raise typer.Exit(3)
 
     assert run(finds_problems) == (3, "", "")
+
+
+@pytest.mark.parametrize(("asked", "status"), [(SystemExit(143), 143), (KeyboardInterrupt(), 130)])
+def test_a_complaint_of_a_driver_that_was_interrupted_hides_nothing(
+    run: Run, asked: BaseException, status: int
+) -> None:
+    def interrupted() -> None:
+        try:
+            raise asked
+        finally:
+            raise ProgrammingError("COMMIT", {}, Exception("connection in transaction status ACTIVE"))
+
+    assert run(interrupted)[0] == status
+
+
+def test_a_fault_of_a_driver_that_nobody_interrupted_is_one(run: Run) -> None:
+    def fails() -> None:
+        raise ProgrammingError("COMMIT", {}, Exception("no such table"))
+
+    with pytest.raises(ProgrammingError, match="no such table"):
+        run(fails)
 
 
 def test_an_interrupt_is_130(run: Run) -> None:

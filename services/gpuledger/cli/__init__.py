@@ -17,6 +17,12 @@ def main() -> None:
         status = _run()
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except Exception as error:
+        # A driver that is interrupted between two words complains about its connection; what was asked stands behind.
+        ended = asked_to_end(error)
+        if ended is None:
+            raise
+        status = ended
     if status == INTERRUPTED:
         print("gpuledger: interrupted; what is booked stays booked", file=sys.stderr)
     sys.exit(status)

@@ -8,14 +8,32 @@ Lists are made when they are asked for; whether anybody may leave at all is know
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
+from typing import TypeVar
 
 from gpuledger.policy.ranking import Ranking
 from gpuledger.policy.runs import Runs
 from gpuledger.policy.state import RunId, RunningRun
 
 LEAST_WORK = "least-work"
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class _Remembered(dict[Key, Value]):
+    """Values by key, each worked out when it is first looked up."""
+
+    def __init__(self, work_out: Callable[[Key], Value]) -> None:
+        super().__init__()
+        self._work_out = work_out
+
+    def __missing__(self, key: Key) -> Value:
+        """Work a value out, and keep it."""
+        value = self[key] = self._work_out(key)
+        return value
 
 
 class Leavers:
@@ -41,6 +59,7 @@ class Leavers:
             self._owners[leaf].append(account)
         self._takeable: dict[str, list[RunningRun]] = {}
         self._own: dict[str, list[RunningRun]] = {}
+        self._lost: dict[RunId, int] = {}
 
     @property
     def free(self) -> Collection[RunningRun]:
@@ -66,17 +85,39 @@ class Leavers:
         """Sort key: who loses least comes first, of equals whose account is furthest beyond its share."""
         return run.lost_gpu_ms(self._at_s), self._ranking.excess_rank[self.leaf[run.account]], run.id
 
-    def rank_for(self, asker: str, run: RunningRun) -> tuple[int, ...]:
+    def rank_for(self, asker: str) -> Callable[[RunningRun], tuple[int, ...]]:
         """Return who of those that may leave at once leaves first for a reservation of an account: a key to sort by.
 
         Those whose accounts are further beyond than the asker's come first, of them who loses least; or whose accounts
-        are furthest beyond.
+        are furthest beyond. How accounts stand is looked up once for each, as there are many runs.
         """
-        leaf = self._ranking.tree.leaf_path(run.account)
-        rank = self._ranking.excess_rank[leaf]
+        standing = _Remembered[str, tuple[int, int]](lambda account: self._standing(asker, account))
+        lost, at_s = self._lost, self._at_s
         if not self.by_work:
-            return (rank,)
-        return 0 if self._ranking.is_beyond(asker, leaf) else 1, run.lost_gpu_ms(self._at_s), rank
+            return lambda run: (standing[run.account][1],)
+
+        def key(run: RunningRun) -> tuple[int, ...]:
+            is_within, rank = standing[run.account]
+            if (lost_gpu_ms := lost.get(run.id)) is None:
+                lost_gpu_ms = lost[run.id] = run.lost_gpu_ms(at_s)
+            return is_within, lost_gpu_ms, rank
+
+        return key
+
+    def spared_for(self, asker: str, is_wider: Callable[[int], bool]) -> Callable[[RunningRun], bool]:
+        """Return whether a run is not to leave for a reservation as long as others could within the protection cap.
+
+        It is of a larger size class, and its account is not further beyond its share than the asker's.
+        """
+        within = _Remembered[str, int](lambda account: self._standing(asker, account)[0])
+        wider = _Remembered[int, bool](is_wider)
+        if not self.by_work:
+            return lambda _: False
+        return lambda run: bool(run.klass != "unallocated" and wider[run.gpus_milli] and within[run.account])
+
+    def _standing(self, asker: str, account: str) -> tuple[int, int]:
+        leaf = self._ranking.tree.leaf_path(account)
+        return int(not self._ranking.is_beyond(asker, leaf)), self._ranking.excess_rank[leaf]
 
     def past_safety(self, asker: str) -> list[RunningRun]:
         """Return the runs past their protection and their quantum, whatever the ratios: those first that leave first.

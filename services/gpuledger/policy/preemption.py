@@ -202,18 +202,13 @@ class Preemption:
             for run in self._leavers.may_leave_for_own(leaf)
         )
 
-    def rank_of(self, turn: Turn, run: RunningRun) -> tuple[int, ...]:
+    def rank_for(self, turn: Turn) -> Callable[[RunningRun], tuple[int, ...]]:
         """Return who of those that may leave at once leaves first for a reservation: a key to sort by."""
-        return self._leavers.rank_for(turn.account, run)
+        return self._leavers.rank_for(turn.account)
 
-    def has_to_spare(self, turn: Turn, run: RunningRun) -> bool:
-        """Say whether a run is not to leave for a reservation as long as others could within the protection cap.
-
-        It is of a larger size class, and its account is not further beyond its share than the asker's.
-        """
-        if not self._leavers.by_work or run.klass == "unallocated" or not self._is_wider(run, turn):
-            return False
-        return not self._ranking.is_beyond(turn.account, self._tree.leaf_path(run.account))
+    def spared_by(self, turn: Turn) -> Callable[[RunningRun], bool]:
+        """Return whether a run is not to leave for a gang's reservation as long as others could."""
+        return self._leavers.spared_for(turn.account, partial(self._is_wider, turn))
 
     def exceeded_by(self, turn: Turn) -> tuple[Standing, Standing] | None:
         """Return where a gang's side stood and the sibling that it exceeds most, of those that wait for the same GPUs.
@@ -248,13 +243,13 @@ class Preemption:
 
     def _place(self, turn: Turn, victim: Victim) -> tuple[int, bool]:
         """Sort key: a wide gang leaves last of its group for a narrow one, for its hosts are hard to come by again."""
-        is_wider = victim.ground is not Ground.OWN and self._is_wider(victim.run, turn)
+        is_wider = victim.ground is not Ground.OWN and self._is_wider(turn, victim.run.gpus_milli)
         return _GROUNDS.index(victim.ground), is_wider
 
-    def _is_wider(self, run: RunningRun, turn: Turn) -> bool:
-        """Say whether a run is of a larger size class than a gang."""
+    def _is_wider(self, turn: Turn, gpus_milli: int) -> bool:
+        """Say whether so many GPUs are of a larger size class than a gang."""
         size_class = self._yard.size_class
-        return size_class(run.gpus_milli) > size_class(turn.workload.gpus_milli)
+        return size_class(gpus_milli) > size_class(turn.workload.gpus_milli)
 
     def _claims(self, turn: Turn) -> frozenset[str]:
         """Return the accounts on the path of the asker that run less than credits issue them."""

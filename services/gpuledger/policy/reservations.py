@@ -6,9 +6,9 @@ whatever the ratios, so a gang that holds one starts within protection cap and g
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.preemption import Ground, Preemption, Victim
@@ -121,7 +121,12 @@ class Reservations:
     def target(self, turn: Turn) -> Reservation | None:
         """Reserve for a gang the hosts that can be emptied earliest; None when other reservations leave none."""
         gang = turn.workload
-        everybody = sorted((*self._runs.values(), *self._yard.started), key=partial(self._safety, turn))
+        leaves_s, rank = self._leaves_s(turn), self._preemption.rank_for(turn)
+        # Who may be moved first; of several at once, who is to leave first for a gang.
+        everybody = sorted(
+            (*self._runs.values(), *self._yard.started),
+            key=lambda run: (leaves_s(run), run.klass == "allocated", rank(run), run.id),
+        )
         staying = (run for run in everybody if run.id not in self._yard.leaving)
         found = self._yard.first_fit(gang.gpus_milli, gang.gpu_model, staying)
         if found is None:
@@ -133,7 +138,7 @@ class Reservations:
             for run in self._yard.leaving
             if not placement.keys().isdisjoint(self._yard.placements[run])
         ]
-        empty_s = (self._leaves_s(turn, run) for run in (in_the_way if last is None else (*in_the_way, last)))
+        empty_s = map(leaves_s, in_the_way if last is None else (*in_the_way, last))
         at_s = max(self._at_s + self._config.notice_s, *empty_s)
         reservation = Reservation(
             workload=gang.workload, placement=placement, at_s=at_s, kind=ReservationKind.BOUND
@@ -236,16 +241,23 @@ class Reservations:
     def _class_of(self, reservation: Reservation) -> SizeClass:
         return self._yard.size_class(sum(reservation.placement.values()))
 
-    def _safety(self, turn: Turn, run: RunningRun) -> tuple[int, bool, tuple[int, ...], RunId]:
-        """Sort key: who may be moved first; of several at once, who is to leave first for a gang."""
-        rank = self._preemption.rank_of(turn, run)
-        return self._leaves_s(turn, run), run.klass == "allocated", rank, run.id
-
-    def _leaves_s(self, turn: Turn, run: RunningRun) -> int:
+    def _leaves_s(self, turn: Turn) -> Callable[[RunningRun], int]:
         """Return from when on a gang may count on a run to leave; on one that it has to spare, after the cap only."""
-        if run.id not in self._yard.leaving and self._preemption.has_to_spare(turn, run):
-            return self._at_s + self._config.protection_cap_s
-        return self._safe_until_s(run)
+        is_spared, leaving = self._preemption.spared_by(turn), self._yard.leaving
+        safe_s, spared_s = self._safe_s, self._at_s + self._config.protection_cap_s
+
+        def leaves_s(run: RunningRun) -> int:
+            name = run.id
+            if name not in leaving and is_spared(run):
+                return spared_s
+            return safe_s[name] if name in safe_s else self._safe_until_s(run)
+
+        return leaves_s
+
+    @cached_property
+    def _safe_s(self) -> dict[RunId, int]:
+        """From when on each run may be told to leave, of those that there are as the cycle begins."""
+        return {name: self._safe_until_s(run) for name, run in self._runs.items()}
 
     def _safe_until_s(self, run: RunningRun) -> int:
         return max(run.safe_until_s(self._config.quantum_s), self._at_s)

@@ -139,7 +139,7 @@ BAD_USAGE = {
     "usage --from 2017-10-01T00:00:00": "has no zone",
     "usage --to 99999999999999": "--to: '99999999999999' is not a time",
     "usage --as-of 2017-10-01": "has no zone",
-    "layers --by month": "--by: 'month' is not a key",
+    "layers --by week": "--by: 'week' is not a key",
     "cycle --cluster alex --at noon": "--at: 'noon' is not a time",
     "ingest --topic news": "--topic: 'news' is not an event topic",
 }

@@ -82,7 +82,7 @@ def test_whatever_the_ratios_runs_of_who_is_further_beyond_than_the_asker_come_f
     ):
         found = ranked(runs, victims)
         assert names(found.past_safety("c")) == expected
-        assert names(sorted(runs, key=lambda one: (found.rank_for("c", one), one.workload))) == expected
+        assert names(sorted(runs, key=lambda one: (found.rank_for("c")(one), one.workload))) == expected
 
 
 def test_of_equal_losses_whose_account_is_furthest_beyond_comes_first() -> None:
