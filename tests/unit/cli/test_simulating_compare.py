@@ -29,8 +29,9 @@ def test_who_gets_less_and_who_waits_longer(tmp_path: Path) -> None:
 
 
 def test_by_how_much_is_told_to_people(tmp_path: Path) -> None:
-    """All 16 GPUs are a's for long; b, whose share grows, loses nothing."""
+    """Without a share b's work leaves for a's. Where the least loss leaves first, a's gang runs in one piece."""
     scenario = simulated.scenario(tmp_path)
+    scenario.write_text(scenario.read_text() + "policy: {victims: most-used}\n")
     reverse = tmp_path / "reverse.yaml"
     reverse.write_text("accounts: {org/a: {share: 1}, org/b: {share: 0}}")
     ran = compare(scenario, scenario, reverse)
