@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,6 +101,14 @@ def _administer(postgres: "EmbeddedPostgres", statement: str) -> None:
     engine = sa.create_engine(postgres.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with engine.connect() as connection:
         connection.exec_driver_sql(statement)
+
+
+@pytest.fixture(autouse=True)
+def _own_main() -> Iterator[None]:
+    """Streamlit leaves a page in the place of ``__main__``; processes that are spawned later would run it."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture(scope="session")
