@@ -6,6 +6,7 @@ from typing import NoReturn, TypeVar
 
 import streamlit as st
 
+from gpuledger.client.answers import ClusterStatus
 from gpuledger.kernel.errors import GpuledgerError, NotFound, Unidentified
 from gpuledger_dashboards import charts, data, empty, figures, tables
 
@@ -27,6 +28,14 @@ def ask(question: Callable[[], T], *, absent: empty.Why | None = None) -> T:
         if absent is not None and isinstance(error, NotFound):
             end_with(absent)
         end_with(empty.of_error(error, data.api_url()))
+
+
+def statuses() -> dict[str, ClusterStatus]:
+    """Return the clusters by name, or say on the page that there is none and end the run."""
+    found = {status.cluster: status for status in ask(data.clusters).clusters}
+    if not found:
+        end_with(empty.no_clusters())
+    return found
 
 
 def ask_who(error: Unidentified) -> NoReturn:

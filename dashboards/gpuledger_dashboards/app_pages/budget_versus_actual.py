@@ -99,9 +99,7 @@ def show_variance(
 def main() -> None:
     """Show the page."""
     st.title("Budget versus actual")
-    statuses = {status.cluster: status for status in frame.ask(data.clusters).clusters}
-    if not statuses:
-        frame.end_with(empty.no_clusters())
+    statuses = frame.statuses()
     status, period = choose(statuses)
     answer = frame.ask(lambda: data.budget_vs_actual(status.cluster, period))
     if not answer.rows:

@@ -63,9 +63,7 @@ def main() -> None:
     """Show the page."""
     st.title("Fair share")
     st.markdown("How far each account was served of what it is entitled to, and who comes next.")
-    statuses = {status.cluster: status for status in frame.ask(data.clusters).clusters}
-    if not statuses:
-        frame.end_with(empty.no_clusters())
+    statuses = frame.statuses()
     cluster = choose(statuses)
     cycle = frame.ask(lambda: data.allocations(cluster), absent=empty.no_cycle(cluster))
     if not cycle.allocations:

@@ -114,9 +114,7 @@ def main() -> None:
         "Four layers, each resting on the one below: GPUs that work, GPUs that are held, accounts that get what "
         "they are owed, GPUs that are busy."
     )
-    statuses = {status.cluster: status for status in frame.ask(data.clusters).clusters}
-    if not statuses:
-        frame.end_with(empty.no_clusters())
+    statuses = frame.statuses()
     status, first, last = choose(statuses)
     total = frame.ask(lambda: data.layers("cluster", status.cluster, first, last))
     if not total.rows:

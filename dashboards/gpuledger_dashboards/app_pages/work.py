@@ -61,9 +61,7 @@ def main() -> None:
     """Show the page."""
     st.title("My work")
     st.markdown("What happened to a workload, why, and what it cost.")
-    statuses = {status.cluster: status for status in frame.ask(data.clusters).clusters}
-    if not statuses:
-        frame.end_with(empty.no_clusters())
+    statuses = frame.statuses()
     name, cluster = choose(statuses)
     if not name:
         frame.explain(work.nothing_asked())

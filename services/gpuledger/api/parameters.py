@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Path, Query, Request
 from fastapi.routing import APIRoute
 
 from gpuledger.kernel.calendar import Calendar
@@ -11,6 +11,7 @@ from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import Refused
 
 PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
+PERIOD = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
 _YEARS = range(1970, 2200)
 
 Cluster = Annotated[
@@ -22,11 +23,18 @@ Account = Annotated[
     str | None,
     Query(description="An account and everything below it.", max_length=1000, pattern=PRINTABLE),
 ]
+AccountPath = Annotated[
+    str,
+    Path(
+        description="An account path; slashes as they are.",
+        max_length=1000,
+        pattern=PRINTABLE,
+        examples=["philly/ee9e8c"],
+    ),
+]
 Period = Annotated[
     str | None,
-    Query(
-        description="A budget period, YYYY-MM.", pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])$", examples=["2017-10"]
-    ),
+    Query(description="A budget period, YYYY-MM.", pattern=PERIOD, examples=["2017-10"]),
 ]
 From = Annotated[
     str | None,

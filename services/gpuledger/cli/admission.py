@@ -33,25 +33,9 @@ def admit(
 
     with open_database(config) as engine:
         found = booked(engine, cluster, ask)
-    decision = found.decision
-    expires_at = decision.expires_at and iso(decision.expires_at)
     if as_json:
-        print_json(
-            {
-                "cluster": cluster,
-                "workload": workload,
-                "attempt": decision.attempt,
-                "class": decision.klass,
-                "account": decision.account,
-                "gpus_milli": decision.gpus_milli,
-                "hold_gpu_ms": decision.hold_gpu_ms,
-                "protected_s": decision.hold_s,
-                "expires_at": expires_at,
-                "reason": decision.reason,
-                "seq": found.seq,
-                "repeated": found.repeated,
-            }
-        )
+        print_json(found.as_json())
         return
+    decision = found.decision
     print(f"{workload} attempt {decision.attempt}: {decision.klass}, protected for {decision.hold_s} s")
-    print(f"{decision.reason}; start before {expires_at}")
+    print(f"{decision.reason}; start before {decision.expires_at and iso(decision.expires_at)}")

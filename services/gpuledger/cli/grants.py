@@ -11,9 +11,8 @@ from gpuledger.cli.options import Json, Yes
 from gpuledger.cli.output import note, print_json
 
 if TYPE_CHECKING:
-    from gpuledger.database.engine import Writer
     from gpuledger.kernel.calendar import Calendar
-    from gpuledger.ledger.commands import Booked, Command
+    from gpuledger.ledger.commands import Command
 
 Period = Annotated[str, typer.Option("--period", help="Budget period, such as 2026-12.")]
 Cluster = Annotated[
@@ -197,9 +196,7 @@ def _execute(
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import SystemClock, seconds
     from gpuledger.ledger import queries
-    from gpuledger.ledger.attempts import booked
-    from gpuledger.ledger.commands import check, execute
-    from gpuledger.ledger.periods import open_periods
+    from gpuledger.ledger.commands import carry_out, check
 
     config, clock = settings.load(), SystemClock()
     document: dict[str, Any] = {"applied": False, "repeated": False, "seq": None, "key": key}
@@ -213,13 +210,9 @@ def _execute(
         note(document["changes"][0])
         if not dry_run and agreed(1, yes=yes):
             document["key"] = str(uuid.uuid4()) if key is None else key
-
-            def carry_out(writer: "Writer") -> "Booked":
-                done = execute(writer, command, key=document["key"], clock=clock, calendar=calendar)
-                open_periods(writer, command.cluster, clock=clock, calendar=calendar)
-                return done
-
-            done = booked(engine, command.cluster, carry_out, people=[command.by])
+            done = carry_out(
+                engine, command, key=document["key"], clock=clock, default_calendar=config.calendar
+            )
             document |= {"applied": True, "repeated": done.repeated, "seq": done.seq}
     if as_json:
         print_json(document)

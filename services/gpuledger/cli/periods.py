@@ -17,8 +17,7 @@ def list_(cluster: Cluster = None, as_of: AsOf = None, as_json: Json = False) ->
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
-    from gpuledger.kernel.amounts import gpu_hours, people_gpu_hours
-    from gpuledger.kernel.clock import iso
+    from gpuledger.kernel.amounts import people_gpu_hours
     from gpuledger.ledger import periods, queries
 
     known_at = recorded(as_of)
@@ -26,15 +25,7 @@ def list_(cluster: Cluster = None, as_of: AsOf = None, as_json: Json = False) ->
         queries.require_cluster(reader, cluster)
         found = periods.periods(reader, cluster, known_at)
     if as_json:
-        rows = [
-            {
-                **p._asdict(),
-                "opened_at": p.opened_at and iso(p.opened_at),
-                "granted_gpu_hours": str(gpu_hours(p.granted_gpu_ms)),
-            }
-            for p in found
-        ]
-        print_json({"periods": rows})
+        print_json({"periods": [p.as_json() for p in found]})
         return
     shown = [
         (p.cluster, p.period, p.state, "-" if p.installed_gpu_ms is None else people_gpu_hours(p.installed_gpu_ms),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gpuledger.identity.roles import NEEDS_CLUSTER, NEEDS_SUBTREE, RIGHTS, Right, Role
-from gpuledger.kernel.accounts import SEPARATOR, check_path, own_path
+from gpuledger.kernel.accounts import check_path, is_within, own_path
 from gpuledger.kernel.errors import Forbidden, Refused
 
 Row = TypeVar("Row", bound=Mapping[str, Any])
@@ -25,7 +25,7 @@ class Scope:
 
     def holds(self, account: str) -> bool:
         """Say whether an account is the subtree's node or lies below it."""
-        return self.subtree is None or account == self.subtree or account.startswith(self.subtree + SEPARATOR)
+        return self.subtree is None or is_within(account, self.subtree)
 
     def is_below(self, account: str) -> bool:
         """Say whether an account lies below the subtree's node; every account lies below none.

@@ -82,6 +82,11 @@ def parting(path: str, other: str) -> tuple[str, str]:
     return next((a, b) for a, b in zip(lineage(path), lineage(other), strict=False) if a != b)
 
 
+def is_within(path: str, account: str) -> bool:
+    """Say whether a path is an account's, or lies below it."""
+    return path == account or path.startswith(account + SEPARATOR)
+
+
 @lru_cache(maxsize=4096)
 def check_path(path: str) -> str:
     """Return the path when it is a well-formed account path.

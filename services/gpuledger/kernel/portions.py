@@ -1,9 +1,21 @@
-"""Which exact part of a cluster each account is entitled to: share by share down the tree. Pure."""
+"""Who shares a cluster, and which exact part each account is entitled to: share by share down the tree. Pure."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from gpuledger.kernel.accounts import lineage, owner_of, parent, share_unless_set
+from gpuledger.kernel.accounts import UNMAPPED_ROOT, lineage, owner_of, parent, share_unless_set
+
+
+def members(cluster: str, paths: Iterable[str], clusters: Iterable[str]) -> list[str]:
+    """Return the accounts that share a cluster.
+
+    A root named like the cluster owns it alone (imported traces); otherwise every root that is not
+    named like another cluster shares it. What nothing says an owner of shares nothing.
+    """
+    paths = list(paths)
+    roots = {next(lineage(path)) for path in paths}
+    owners = {cluster} if cluster in roots else roots - {*clusters, UNMAPPED_ROOT}
+    return [path for path in paths if next(lineage(path)) in owners]
 
 
 def portions(paths: Iterable[str], shares: Mapping[str, int]) -> dict[str, Fraction]:

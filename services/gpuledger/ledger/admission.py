@@ -7,7 +7,7 @@ preemptible from the outset (DESIGN section 8, the contract).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from gpuledger.database.engine import Writer
 from gpuledger.events import workload as workload_events
@@ -17,7 +17,7 @@ from gpuledger.events.registry import Fact
 from gpuledger.kernel.accounts import lineage, own_path, share_unless_set
 from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, instant, seconds
+from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.kernel.knobs import PolicyConfig
 from gpuledger.ledger import queries, store
@@ -54,6 +54,24 @@ class Admission:
     decision: DecisionMade
     seq: int
     repeated: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it under its published keys."""
+        decision = self.decision
+        return {
+            "cluster": decision.cluster,
+            "workload": decision.workload,
+            "attempt": decision.attempt,
+            "class": decision.klass,
+            "account": decision.account,
+            "gpus_milli": decision.gpus_milli,
+            "hold_gpu_ms": decision.hold_gpu_ms,
+            "protected_s": decision.hold_s,
+            "expires_at": decision.expires_at and iso(decision.expires_at),
+            "reason": decision.reason,
+            "seq": self.seq,
+            "repeated": self.repeated,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.envelope import ORG_BOOK
-from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, lineage, own_path
+from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, is_within, lineage, own_path
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
@@ -213,7 +213,7 @@ def balance(
     found = _read(reader, query, now_s, default)
     below = [
         b for b in found.leaves
-        if b.account == account or b.account.startswith(account + "/")
+        if is_within(b.account, account)
     ]  # fmt: skip
     if not below:
         raise NotFound(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import sqlalchemy as sa
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import AdjustmentPosted, Granted, Transferred
@@ -24,6 +25,7 @@ from gpuledger.kernel.errors import KeyReused, NotFound, Refused
 from gpuledger.kernel.rollover import written
 from gpuledger.ledger import orders, queries, store
 from gpuledger.ledger.append import append
+from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.balances import BalanceQuery, balance, room_under
 from gpuledger.ledger.charges import CHARGE, CREDIT, GRANT, UNALLOCATED
 from gpuledger.ledger.copying import driver
@@ -31,6 +33,7 @@ from gpuledger.ledger.identity import impersonal
 from gpuledger.ledger.limits import Limit
 from gpuledger.ledger.lots import expiry_day
 from gpuledger.ledger.outlook import Outlook
+from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.remainder import remainder
 from gpuledger.ledger.settled import Settled
 from gpuledger.ledger.ticking import catch_up
@@ -86,6 +89,32 @@ def execute(writer: Writer, command: Command, *, key: str, clock: Clock, calenda
     head = append(writer, book, [event], clock=clock, calendar=calendar).head
     assert head is not None  # noqa: S101 - a new row moved it
     return Booked(head.last_seq, head.last_recorded_at, repeated=False)
+
+
+def carry_out(
+    engine: sa.Engine, command: Command, *, key: str, clock: Clock, default_calendar: Calendar
+) -> Booked:
+    """Book a command in a transaction of its own, and open the periods that it moves something in.
+
+    Args:
+        engine: The database.
+        command: What is ordered.
+        key: The idempotency key; see ``execute``.
+        clock: Says when it takes effect.
+        default_calendar: Cuts days until the organisation has set its zone.
+
+    Raises:
+        Refused: As ``execute``.
+        Unavailable: When the database cannot be reached.
+    """
+
+    def give(writer: Writer) -> Booked:
+        calendar = queries.calendar(writer, default_calendar)
+        done = execute(writer, command, key=key, clock=clock, calendar=calendar)
+        open_periods(writer, command.cluster, clock=clock, calendar=calendar)
+        return done
+
+    return booked(engine, command.cluster, give, clock=clock, people=[command.by])
 
 
 def check_key(key: str) -> None:

@@ -5,25 +5,25 @@ later change of shares or inventory never moves an amount that was granted.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import PeriodGrant, PeriodOpened
 from gpuledger.events.envelope import ORG_BOOK, make
 from gpuledger.kernel.accounts import (
     BOOK_POT_ACCOUNT,
-    UNMAPPED_ROOT,
     lineage,
     owner_of,
     parent,
     share_unless_set,
 )
-from gpuledger.kernel.amounts import GPU_MILLI, WEIGHT_ONE
+from gpuledger.kernel.amounts import GPU_MILLI, WEIGHT_ONE, gpu_hours
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import Clock, instant, seconds
+from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.portions import members
 from gpuledger.ledger import queries
 from gpuledger.ledger.append import append
 from gpuledger.ledger.as_of import Vector, said, seq_of
@@ -172,6 +172,14 @@ class PeriodStatus(NamedTuple):
     granted_gpu_ms: int
     version: int
 
+    def as_json(self) -> dict[str, Any]:
+        """Return it under its published keys."""
+        return {
+            **self._asdict(),
+            "opened_at": self.opened_at and iso(self.opened_at),
+            "granted_gpu_hours": str(gpu_hours(self.granted_gpu_ms)),
+        }
+
 
 _NOW = """
     WITH moved AS (
@@ -228,18 +236,6 @@ def periods(reader: Reader, cluster: str | None, as_of: dt.datetime | None = Non
         },
     )  # fmt: skip
     return [PeriodStatus(*row) for row in rows]
-
-
-def members(cluster: str, paths: Iterable[str], clusters: Sequence[str]) -> list[str]:
-    """Return the accounts that share a cluster.
-
-    A root named like the cluster owns it alone (imported traces); otherwise every root that is not
-    named like another cluster shares it. What nothing says an owner of shares nothing.
-    """
-    paths = list(paths)
-    roots = {next(lineage(path)) for path in paths}
-    owners = {cluster} if cluster in roots else roots - {*clusters, UNMAPPED_ROOT}
-    return [path for path in paths if next(lineage(path)) in owners]
 
 
 def divide(total: int, paths: Sequence[str], shares: Mapping[str, int]) -> dict[str, int]:

@@ -9,10 +9,10 @@ from gpuledger.kernel.accounts import lineage, own_path, parent, share_unless_se
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import NotFound, Refused
+from gpuledger.kernel.portions import members
 from gpuledger.ledger import cycles, queries, state
 from gpuledger.ledger.as_of import Vector
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
-from gpuledger.ledger.periods import members
 from gpuledger.ledger.rates import UNWEIGHTED
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.history import NOTHING, Past, read_past, weights

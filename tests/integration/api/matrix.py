@@ -4,10 +4,12 @@ Accounts, clusters and workloads come in an own and a foreign kind, so that ever
 """
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import sqlalchemy as sa
 from fastapi.testclient import TestClient
 from httpx import Response
 from tests.integration.ledger.books import Ledger, granted, registered, started, submitted, told
@@ -19,6 +21,9 @@ from gpuledger.identity import store
 from gpuledger.identity.caller import Scope
 from gpuledger.identity.roles import Role
 from gpuledger.identity.store import Order
+
+if TYPE_CHECKING:
+    from gpuledger.database.embedded import EmbeddedPostgres
 
 GPU_HOUR = 3_600_000
 PERIOD = "2026-12"
@@ -105,6 +110,17 @@ def small_ledger(ledger: Ledger) -> None:
 
 
 NOON_S = int(dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC).timestamp())
+
+
+def booked_ledger(postgres: "EmbeddedPostgres", template: str, name: str) -> Iterator[Ledger]:
+    """Yield the small ledger in a database of a name of its own, for all tests of a module."""
+    server = sa.create_engine(postgres.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
+    ledger = Ledger(postgres.url(name))
+    small_ledger(ledger)
+    yield ledger
+    ledger.engine.dispose()
 
 
 def tokens_of(ledger: Ledger) -> dict[Role, str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-import sqlalchemy as sa
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.testclient import TestClient
 from tests.integration.api.matrix import (
@@ -18,7 +17,7 @@ from tests.integration.api.matrix import (
     PERIOD,
     SCOPES,
     ask,
-    small_ledger,
+    booked_ledger,
     tokens_of,
 )  # fmt: skip
 from tests.integration.ledger.books import Ledger
@@ -64,13 +63,7 @@ MAY = {
 
 @pytest.fixture(scope="module")
 def booked(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[Ledger]:
-    server = sa.create_engine(postgres.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE gpuledger_access TEMPLATE {template_database}")
-    ledger = Ledger(postgres.url("gpuledger_access"))
-    small_ledger(ledger)
-    yield ledger
-    ledger.engine.dispose()
+    yield from booked_ledger(postgres, template_database, "gpuledger_access")
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ from gpuledger.database.engine import writing
 from gpuledger.events import host
 from gpuledger.events.budget import AccountCreated, ShareSet
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.ledger.periods import divide, installed_gpu_ms, members, open_periods
+from gpuledger.kernel.portions import members
+from gpuledger.ledger.periods import divide, installed_gpu_ms, open_periods
 
 OCTOBER_S = at("2017-10-01T00:00:00Z")
 

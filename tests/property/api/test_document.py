@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import schemathesis
-import sqlalchemy as sa
 from fastapi import FastAPI
 from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
@@ -19,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from tests.integration.api.matrix import OPERATIONS, small_ledger, tokens_of
+from tests.integration.api.matrix import OPERATIONS, booked_ledger, tokens_of
 from tests.integration.ledger.books import Ledger
 
 from gpuledger.api.app import create_app
@@ -36,13 +35,7 @@ CHECKS: list[Any] = [
 
 @pytest.fixture(scope="module")
 def booked(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[Ledger]:
-    server = sa.create_engine(postgres.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE gpuledger_attacked TEMPLATE {template_database}")
-    ledger = Ledger(postgres.url("gpuledger_attacked"))
-    small_ledger(ledger)
-    yield ledger
-    ledger.engine.dispose()
+    yield from booked_ledger(postgres, template_database, "gpuledger_attacked")
 
 
 @pytest.fixture(scope="module")

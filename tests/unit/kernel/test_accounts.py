@@ -6,6 +6,7 @@ from gpuledger.kernel.accounts import (
     check_path,
     clash_suffix,
     escape_part,
+    is_within,
     join,
     lineage,
     own_path,
@@ -84,3 +85,10 @@ def test_a_well_formed_path_is_returned_as_it_is(path: str) -> None:
 def test_a_path_with_an_empty_part_or_a_foreign_character_is_refused(path: str) -> None:
     with pytest.raises(Refused, match="not well formed"):
         check_path(path)
+
+
+def test_what_is_within_an_account_is_told_by_whole_parts() -> None:
+    assert is_within("org/vision", "org/vision")
+    assert is_within("org/vision/video", "org/vision")
+    assert not is_within("org/visionary", "org/vision")
+    assert not is_within("org", "org/vision")

@@ -1,10 +1,10 @@
 from fractions import Fraction
 
+from gpuledger.kernel.portions import members
 from gpuledger_pipelines.defs.owed.entitlement import (
     ShareInForce,
     Version,
     as_columns,
-    members,
     versions,
 )  # fmt: skip
 

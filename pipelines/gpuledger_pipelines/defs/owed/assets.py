@@ -2,9 +2,10 @@
 
 import sqlalchemy as sa
 
+from gpuledger.kernel.portions import members
 from gpuledger_pipelines.declaring import warehouse_asset
 from gpuledger_pipelines.defs.owed.checks import OWED_HOUR
-from gpuledger_pipelines.defs.owed.entitlement import ShareInForce, Version, as_columns, members, versions
+from gpuledger_pipelines.defs.owed.entitlement import ShareInForce, Version, as_columns, versions
 from gpuledger_pipelines.defs.usage.assets import usage_hour
 from gpuledger_pipelines.gate import HOURS
 from gpuledger_pipelines.partitions import HOUR_S, Span

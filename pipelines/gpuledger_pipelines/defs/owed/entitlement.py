@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from gpuledger.kernel.accounts import UNMAPPED_ROOT, lineage
+from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.portions import portions
 
 
@@ -31,18 +31,6 @@ class Version:
     from_s: int
     to_s: int
     portions: Mapping[str, Fraction]
-
-
-def members(cluster: str, paths: Iterable[str], clusters: Iterable[str]) -> list[str]:
-    """Return the accounts that share a cluster.
-
-    A root named like the cluster owns it alone (imported traces); otherwise every root that is not named
-    like another cluster shares it. What nothing says an owner of shares nothing.
-    """
-    paths = list(paths)
-    roots = {next(lineage(path)) for path in paths}
-    owners = {cluster} if cluster in roots else roots - {*clusters, UNMAPPED_ROOT}
-    return [path for path in paths if next(lineage(path)) in owners]
 
 
 def versions(paths: Sequence[str], shares: Sequence[ShareInForce], from_s: int, to_s: int) -> list[Version]:

@@ -10,7 +10,6 @@ from gpuledger.api.context import Context
 from gpuledger.api.outcomes import Admitted
 from gpuledger.database.engine import Writer
 from gpuledger.identity.roles import Right
-from gpuledger.kernel.clock import iso
 from gpuledger.kernel.errors import Forbidden
 from gpuledger.ledger import admission, queries
 from gpuledger.ledger.attempts import booked
@@ -49,21 +48,6 @@ def router(context: Context) -> APIRouter:
                 writer, body.cluster, body.workload, clock=context.clock, calendar=calendar
             )
 
-        found = booked(context.engine, body.cluster, ask)
-        decision = found.decision
-        return {
-            "cluster": body.cluster,
-            "workload": body.workload,
-            "attempt": decision.attempt,
-            "class": decision.klass,
-            "account": decision.account,
-            "gpus_milli": decision.gpus_milli,
-            "hold_gpu_ms": decision.hold_gpu_ms,
-            "protected_s": decision.hold_s,
-            "expires_at": decision.expires_at and iso(decision.expires_at),
-            "reason": decision.reason,
-            "seq": found.seq,
-            "repeated": found.repeated,
-        }
+        return booked(context.engine, body.cluster, ask).as_json()
 
     return routes

@@ -1,8 +1,8 @@
 """Balances: all of them, or one account's."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter
 
 from gpuledger.api import parameters
 from gpuledger.api.access import Asking, needs
@@ -14,16 +14,6 @@ from gpuledger.identity.roles import Right
 from gpuledger.ledger import balances as balance_reads
 from gpuledger.ledger import queries
 from gpuledger.ledger.balances import BalanceQuery
-
-AccountPath = Annotated[
-    str,
-    Path(
-        description="An account path; slashes as they are.",
-        max_length=1000,
-        pattern=parameters.PRINTABLE,
-        examples=["philly/ee9e8c"],
-    ),
-]
 
 
 def router(context: Context) -> APIRouter:
@@ -70,7 +60,7 @@ def router(context: Context) -> APIRouter:
         **needs(Right.READ_ACCOUNTS),
     )
     def get_balance(
-        account: AccountPath,
+        account: parameters.AccountPath,
         caller: Asking,
         cluster: parameters.Cluster = None,
         period: parameters.Period = None,

@@ -10,17 +10,14 @@ from gpuledger.api.access import Asking, needs
 from gpuledger.api.bodies import Body, Name
 from gpuledger.api.context import Context
 from gpuledger.api.outcomes import Ordered
-from gpuledger.database.engine import Reader, Writer, reading
+from gpuledger.api.parameters import PERIOD
+from gpuledger.database.engine import reading
 from gpuledger.events.budget import Granted, Transferred
 from gpuledger.identity.roles import Right
 from gpuledger.kernel.amounts import GPU_MS_MAX
 from gpuledger.kernel.rollover import written
 from gpuledger.ledger import queries
-from gpuledger.ledger.attempts import booked
-from gpuledger.ledger.commands import KEY_LENGTH_MAX, Booked, check, execute
-from gpuledger.ledger.periods import open_periods
-
-_MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
+from gpuledger.ledger.commands import KEY_LENGTH_MAX, carry_out, check
 
 Key = Annotated[
     str,
@@ -49,7 +46,7 @@ class OrderBody(Body):
 
     cluster: Name
     account: Name = Field(description="Who gets it, or who gives it away.")
-    period: str = Field(pattern=_MONTH, description="Budget period, YYYY-MM.", examples=["2026-12"])
+    period: str = Field(pattern=PERIOD, description="Budget period, YYYY-MM.", examples=["2026-12"])
     gpu_ms: int = Field(gt=0, le=GPU_MS_MAX, description="Milli-GPU x seconds; 3600000 is one GPU-hour.")
     reason: str = Field(min_length=1, max_length=1000, description="Why; kept with the order.")
 
@@ -87,16 +84,13 @@ def router(context: Context) -> APIRouter:
         """Grant GPU-time for a period; on an inner account it is a limit for all below it."""
         caller.cluster(body.cluster)
         caller.require_below(body.account)
-
-        def order(reader: Reader) -> Granted:
-            return Granted(
-                account=body.account, cluster=body.cluster, period=body.period, gpu_ms=body.gpu_ms,
-                reason=body.reason, by=caller.name, priority=body.priority, expires_at=body.expires_at,
-                rollover=written(body.rollover), limit=queries.is_inner(reader, body.account),
-            )  # fmt: skip
-
         with reading(context.engine) as reader:
-            command = order(reader)
+            is_limit = queries.is_inner(reader, body.account)
+        command = Granted(
+            account=body.account, cluster=body.cluster, period=body.period, gpu_ms=body.gpu_ms,
+            reason=body.reason, by=caller.name, priority=body.priority, expires_at=body.expires_at,
+            rollover=written(body.rollover), limit=is_limit,
+        )  # fmt: skip
         return _given(context, command, key, dry_run=dry_run)
 
     @routes.post(
@@ -128,11 +122,7 @@ def _given(context: Context, command: Granted | Transferred, key: str, *, dry_ru
             check(reader, command, now_s=context.now_s(), calendar=calendar)
         return {"applied": False, "repeated": False, "seq": None, "key": key}
 
-    def carry_out(writer: Writer) -> Booked:
-        calendar = queries.calendar(writer, context.default_calendar)
-        done = execute(writer, command, key=key, clock=context.clock, calendar=calendar)
-        open_periods(writer, command.cluster, clock=context.clock, calendar=calendar)
-        return done
-
-    done = booked(context.engine, command.cluster, carry_out, clock=context.clock, people=[command.by])
+    done = carry_out(
+        context.engine, command, key=key, clock=context.clock, default_calendar=context.default_calendar
+    )
     return {"applied": True, "repeated": done.repeated, "seq": done.seq, "key": key}

@@ -10,8 +10,6 @@ from gpuledger.api.answers import Periods
 from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
 from gpuledger.identity.roles import Right
-from gpuledger.kernel.amounts import gpu_hours
-from gpuledger.kernel.clock import iso
 from gpuledger.ledger import periods, queries
 
 
@@ -35,14 +33,6 @@ def router(context: Context) -> APIRouter:
             queries.require_cluster(reader, cluster)
             believed = context.believed(reader, as_of)
             found = periods.periods(reader, cluster, believed)
-        rows = [
-            {
-                **one._asdict(),
-                "opened_at": one.opened_at and iso(one.opened_at),
-                "granted_gpu_hours": str(gpu_hours(one.granted_gpu_ms)),
-            }
-            for one in found
-        ]
-        return {"periods": rows, "as_of": context.as_of(believed)}
+        return {"periods": [one.as_json() for one in found], "as_of": context.as_of(believed)}
 
     return routes

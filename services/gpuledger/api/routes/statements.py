@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 
 from gpuledger.api import parameters
 from gpuledger.api.access import Asking, needs
@@ -17,15 +17,6 @@ from gpuledger.ledger.movements import limits_moved, movements
 
 PAGE_MAX = 1000
 
-AccountPath = Annotated[
-    str,
-    Path(
-        description="An account path; slashes as they are. An inner account tells of the leaves below it.",
-        max_length=1000,
-        pattern=parameters.PRINTABLE,
-        examples=["philly/ee9e8c"],
-    ),
-]
 Since = Annotated[
     str | None,
     Query(description="Recorded after this time; same forms as `as_of`.", max_length=40),
@@ -46,7 +37,7 @@ def router(context: Context) -> APIRouter:
         **needs(Right.READ_ACCOUNTS),
     )
     def list_movements(  # noqa: PLR0913, PLR0917 - a parameter of the query each
-        account: AccountPath,
+        account: parameters.AccountPath,
         caller: Asking,
         cluster: parameters.Cluster = None,
         period: parameters.Period = None,
@@ -56,6 +47,8 @@ def router(context: Context) -> APIRouter:
         after: After = 0,
     ) -> dict[str, Any]:
         """List the movements between two recorded times: the difference of two balances, in the order of the book.
+
+        An inner account tells of the leaves below it.
 
         `limits` are changes of the limits of the account and of all above it: they move no budget, but bound what may
         be spent of it. Those beyond what the caller reaches are left out. They and `total_gpu_ms` are those of all

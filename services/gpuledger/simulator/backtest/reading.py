@@ -13,10 +13,10 @@ from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import Refused
 from gpuledger.kernel.knobs import PolicyConfig, Value
+from gpuledger.kernel.portions import members
 from gpuledger.ledger import knobs, queries, retold
 from gpuledger.ledger.as_of import Vector, seq_of
 from gpuledger.ledger.look_back import share_versions
-from gpuledger.ledger.periods import members
 from gpuledger.policy.reading import read_cadence
 from gpuledger.simulator.backtest.hosts import installed
 from gpuledger.simulator.backtest.jobs import jobs_of
