@@ -42,8 +42,12 @@ def pages_url(api_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield url
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
+    """A Chromium that goes with its module: while it is driven, the thread has a running event loop.
+
+    A test that came after it in the same worker could not run a loop of its own.
+    """
     with launched() as browser:
         yield browser
 
