@@ -81,6 +81,11 @@ class Settings(BaseSettings):
     oidc_groups: Path | None = Field(
         default=None, description="A YAML file: what its groups mean here, a role and a scope each."
     )
+    approval: Literal["another", "anyone"] = Field(
+        default="another",
+        description="Who may approve a proposal, of those who may change its accounts: another person than proposed"
+        " it, or anyone of them.",
+    )
     timezone: str = Field(default="UTC", description="The organisation's IANA time zone.")
     closes: Path | None = Field(
         default=None, description="The folder of sealed closes; unset means closes in the data folder."

@@ -21,7 +21,8 @@ CHANGES = {
     "close reopen", "close run", "collect kubernetes", "collect slurm", "collect slurm-jobcomp", "cycle", "db upgrade",
     "demo", "dlq discard", "dlq retry", "enforce kai", "enforce kueue", "enforce slurm", "import", "incident credit",
     "incident reverse", "ingest", "inventory apply", "mapping apply", "period open", "policy run",
-    "policy-data apply", "rebuild", "reconcile slurm", "rollup", "serve", "tick", "token create", "token revoke",
+    "policy-data apply", "proposal approve", "proposal comment", "proposal make", "proposal reject",
+    "proposal withdraw", "rebuild", "reconcile slurm", "rollup", "serve", "tick", "token create", "token revoke",
     "token rotate", "topics create", "user erase",
 }  # fmt: skip
 """Commands that book, write or serve something; a dry run of one shows what it would do now."""

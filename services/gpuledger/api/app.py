@@ -4,7 +4,7 @@ from importlib.metadata import version
 from typing import Any
 
 import sqlalchemy as sa
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from gpuledger.api import document, problems
@@ -26,6 +26,7 @@ from gpuledger.api.routes import (
     operations,
     orders,
     periods,
+    proposals,
     statements,
     usage,
     workloads,
@@ -60,6 +61,7 @@ def create_app(
     mode: Mode = "open",
     broker: Broker | None = None,
     provider: Provider | None = None,
+    by_another: bool = True,
 ) -> FastAPI:
     """Return the application.
 
@@ -70,6 +72,7 @@ def create_app(
         mode: Who is let in.
         broker: Where events go that are sent here; straight into the books without one.
         provider: Whose identity tokens open the API beside the ledger's own.
+        by_another: Whether who proposed something may not approve it.
     """
     context = Context(engine, clock, calendar or Calendar())
     metrics = Metrics(context)
@@ -83,6 +86,20 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    for routes in _routers(context, broker, by_another=by_another):
+        app.include_router(routes, dependencies=[Depends(access), Depends(known_only)])
+    app.include_router(operations.router(context, metrics, access))
+    problems.install(app)
+    # The last one added meets the request first.
+    app.add_middleware(NotModified)
+    app.add_middleware(BoundedBody, larger={events.PATH: EVENTS_BYTES_MAX})
+    app.add_middleware(GZipMiddleware, minimum_size=_COMPRESS_FROM_BYTES, compresslevel=_COMPRESS_LEVEL)
+    app.add_middleware(CountRequests, metrics=metrics)
+    return app
+
+
+def _routers(context: Context, broker: Broker | None, *, by_another: bool) -> list[APIRouter]:
+    """Return the paths that are not for everybody, subject by subject."""
     subjects = (
         balances,
         allocations,
@@ -96,14 +113,9 @@ def create_app(
         admissions,
         orders,
     )
-    routers = [subject.router(context) for subject in subjects]
-    for routes in (*routers, events.router(context, broker), callers.router()):
-        app.include_router(routes, dependencies=[Depends(access), Depends(known_only)])
-    app.include_router(operations.router(context, metrics, access))
-    problems.install(app)
-    # The last one added meets the request first.
-    app.add_middleware(NotModified)
-    app.add_middleware(BoundedBody, larger={events.PATH: EVENTS_BYTES_MAX})
-    app.add_middleware(GZipMiddleware, minimum_size=_COMPRESS_FROM_BYTES, compresslevel=_COMPRESS_LEVEL)
-    app.add_middleware(CountRequests, metrics=metrics)
-    return app
+    return [
+        *(subject.router(context) for subject in subjects),
+        events.router(context, broker),
+        proposals.router(context, by_another=by_another),
+        callers.router(),
+    ]

@@ -157,6 +157,30 @@ ADMISSION = {
     "reason": "philly/ee9e8c has 29200.000 GPU-hours left.", "seq": 8842, "repeated": False,
 }  # fmt: skip
 ORDER = {"applied": True, "repeated": False, "seq": 8843, "key": "b7d5e1f0-0d0c-4c5e-9d43-6f3f1a1f2c11"}
+_EFFECT = {
+    "period": "2026-12",
+    "shares": [
+        {"cluster": "philly", "account": "philly/ee9e8c", "before_ppm": 120_000, "after_ppm": 150_000,
+         "before_gpu_ms": 222_307 * _HOUR, "after_gpu_ms": 277_884 * _HOUR},
+    ],
+    "budgets": [],
+}  # fmt: skip
+_PROPOSAL = {
+    "proposal": "p-3f9a1c0b2d4e", "cluster": None, "state": "pending", "overdue": False, "by": "Prof. Lin",
+    "reason": "The video models need a quarter more until the deadline.",
+    "proposed_at": "2026-12-01T08:30:00Z", "effective_at": "2026-12-15T00:00:00Z",
+    "decide_by": "2026-12-08T00:00:00Z",
+    "shares": [{"account": "philly/ee9e8c", "share": 15}], "grants": [], "transfers": [], "effect": _EFFECT,
+    "simulation": None,
+    "comments": [{"at": "2026-12-01T08:45:00Z", "by": "Dr. Wang", "text": "From the 15th on this is fine."}],
+    "decided": None, "seq": 91,
+}  # fmt: skip
+PROPOSAL = {**_PROPOSAL, "as_of": _AS_OF}
+PROPOSALS = {"proposals": [_PROPOSAL], "next": None, "as_of": _AS_OF}
+MADE = {
+    "applied": True, "repeated": False, "proposal": "p-3f9a1c0b2d4e", "effect": _EFFECT, "seq": 91,
+    "key": "b7d5e1f0-0d0c-4c5e-9d43-6f3f1a1f2c11",
+}  # fmt: skip
 HEALTH = {"status": "ok", "version": "0.1.0"}
 READINESS = {"status": "ready", "revision": "0003"}
 
@@ -173,6 +197,13 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "admit": ADMISSION,
     "grant": ORDER,
     "transfer": ORDER,
+    "listProposals": PROPOSALS,
+    "getProposal": PROPOSAL,
+    "propose": MADE,
+    "comment": ORDER,
+    "approve": ORDER,
+    "reject": ORDER,
+    "withdraw": ORDER,
     "getUsage": USAGE,
     "listLayers": LAYERS,
     "getBudgetVersusActual": BUDGET_VERSUS_ACTUAL,

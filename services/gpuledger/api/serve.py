@@ -59,6 +59,7 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
         mode=settings.api_access,
         broker=broker,
         provider=provider_of(settings),
+        by_another=settings.approval == "another",
     )
     if settings.api_access == "open":
         app.add_middleware(OwnNames)

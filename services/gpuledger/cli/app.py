@@ -43,6 +43,7 @@ COMMANDS = {
         "Accounts, shares, grants, transfers, adjustments.",
         (("grant", "grants:grant"), ("transfer", "grants:transfer"), ("adjust", "grants:adjust")),
     ),
+    "proposal": Entry("proposals:app", "Changes of budgets: propose, discuss, decide."),
     "admit": Entry("admission:admit", "Decide in which class an attempt may run."),
     "period": Entry("periods:app", "Budget periods."),
     "close": Entry(

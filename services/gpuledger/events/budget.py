@@ -22,6 +22,7 @@ class Part(StrEnum):
 class Word(StrEnum):
     """Reasons that programs give. Any other ``reason`` of an order is taken for what a person typed."""
 
+    APPROVED = "approved"
     BUDGET_FILE = "budget-file"
     FIRST_SIGHT = "first-sight"
     GRANTED = "granted"

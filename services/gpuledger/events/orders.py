@@ -2,7 +2,7 @@
 
 from typing import TypeGuard, get_args
 
-from gpuledger.events import budget, closing, incident
+from gpuledger.events import budget, closing, incident, proposal
 from gpuledger.events.registry import Fact
 
 Order = (
@@ -13,6 +13,11 @@ Order = (
     | budget.Granted
     | budget.Transferred
     | budget.AdjustmentPosted
+    | proposal.Proposed
+    | proposal.Commented
+    | proposal.Approved
+    | proposal.Rejected
+    | proposal.Withdrawn
     | closing.PeriodClosing
     | closing.PeriodReopened
     | incident.CreditReversed

@@ -5,7 +5,7 @@ period that goes on, a clock that runs ahead. Orders that a book takes as they c
 overdraft, grants, transfers, policy data - are facts like any other.
 """
 
-from gpuledger.events import budget, closing, decision, incident, telemetry, workload
+from gpuledger.events import budget, closing, decision, incident, proposal, telemetry, workload
 from gpuledger.events.registry import Fact
 
 OWN: dict[type[Fact], str] = {
@@ -26,6 +26,11 @@ OWN: dict[type[Fact], str] = {
     incident.CreditReversed: "incident reverse",
     incident.CreditWithdrawn: "incident credit",
     incident.IncidentFound: "incident credit",
+    proposal.Proposed: "proposal make",
+    proposal.Commented: "proposal comment",
+    proposal.Approved: "proposal approve",
+    proposal.Rejected: "proposal reject",
+    proposal.Withdrawn: "proposal withdraw",
     telemetry.Sealed: "tick",
     workload.PreemptionAnnounced: "cycle",
 }

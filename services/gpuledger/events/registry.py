@@ -2,7 +2,17 @@
 
 import msgspec
 
-from gpuledger.events import budget, closing, decision, heartbeat, host, incident, telemetry, workload
+from gpuledger.events import (
+    budget,
+    closing,
+    decision,
+    heartbeat,
+    host,
+    incident,
+    proposal,
+    telemetry,
+    workload,
+)
 
 Fact = msgspec.Struct
 """Any of the classes below."""
@@ -35,6 +45,11 @@ _FACTS: dict[str, type[Fact]] = {
     "budget.overdraft_set": budget.OverdraftSet,
     "budget.granted": budget.Granted,
     "budget.transferred": budget.Transferred,
+    "budget.proposed": proposal.Proposed,
+    "budget.commented": proposal.Commented,
+    "budget.approved": proposal.Approved,
+    "budget.rejected": proposal.Rejected,
+    "budget.withdrawn": proposal.Withdrawn,
     "adjustment.posted": budget.AdjustmentPosted,
     "period.opened": budget.PeriodOpened,
     "period.closing": closing.PeriodClosing,

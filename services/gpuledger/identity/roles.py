@@ -20,8 +20,12 @@ class Right(StrEnum):
     """Say what happened on a cluster."""
     ADMIT = "admit"
     """Have the class of an attempt decided, and GPU-time set aside for it."""
+    READ_PROPOSALS = "read-proposals"
+    """What is proposed for accounts, by whom, and what was said of it."""
+    PROPOSE = "propose"
+    """Ask for another budget, say something about it, and take it back."""
     CHANGE_BUDGETS = "change-budgets"
-    """Grant and transfer GPU-time."""
+    """Grant and transfer GPU-time; approve or reject what was proposed."""
 
 
 class Role(StrEnum):
@@ -38,14 +42,15 @@ class Role(StrEnum):
 
 _READS_ACCOUNTS = frozenset({Right.READ_CLUSTERS, Right.READ_ACCOUNTS})
 _READS_WORK = _READS_ACCOUNTS | {Right.READ_WORK}
+_PROPOSES = _READS_WORK | {Right.READ_PROPOSALS, Right.PROPOSE}
 
 RIGHTS: dict[Role, frozenset[Right]] = {
     Role.ADMIN: frozenset(Right),
-    Role.MANAGER: _READS_WORK | {Right.CHANGE_BUDGETS},
-    Role.LEAD: _READS_WORK | {Right.CHANGE_BUDGETS},
-    Role.RESEARCHER: _READS_WORK,
+    Role.MANAGER: _PROPOSES | {Right.CHANGE_BUDGETS},
+    Role.LEAD: _PROPOSES | {Right.CHANGE_BUDGETS},
+    Role.RESEARCHER: _PROPOSES,
     Role.SCHEDULER: _READS_WORK | {Right.READ_ORDERS, Right.POST_EVENTS, Right.ADMIT},
-    Role.AUDITOR: _READS_WORK | {Right.READ_ORDERS, Right.READ_BOOKS},
+    Role.AUDITOR: _READS_WORK | {Right.READ_PROPOSALS, Right.READ_ORDERS, Right.READ_BOOKS},
     Role.VIEWER: _READS_ACCOUNTS,
 }
 """Role -> its rights. Whoever may change something may see it."""

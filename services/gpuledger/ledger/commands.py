@@ -16,6 +16,7 @@ from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import AdjustmentPosted, Granted, Transferred
 from gpuledger.events.envelope import book_of, data_json, decode_data, make
 from gpuledger.events.fields import PRIORITY_MAX
+from gpuledger.events.orders import Order
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, own_path, owner_of
 from gpuledger.kernel.amounts import GPU_MS_MAX, WEIGHT_ONE, gpu_hours
@@ -80,7 +81,7 @@ def execute(writer: Writer, command: Command, *, key: str, clock: Clock, calenda
     check_key(key)
     queries.require_cluster(writer, book)
     store.lock_book(writer, book)
-    if (before := _booked_before(writer, book, key, command)) is not None:
+    if (before := booked_before(writer, book, key, command)) is not None:
         return before
     if isinstance(command, Transferred):  # what has lapsed is not there to be given
         catch_up(writer, book, seconds(clock.now()), clock=clock, calendar=calendar)
@@ -316,7 +317,12 @@ def _require(connection: Reader | Writer, account: str) -> None:
     queries.require_account(connection, account)
 
 
-def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Booked | None:
+def booked_before(writer: Writer, book: str, key: str, command: Order) -> Booked | None:
+    """Return what became of a command that was booked under a key before, or None.
+
+    Raises:
+        KeyReused: When the key stands for another command.
+    """
     row = (
         driver(writer)
         .execute(
@@ -342,12 +348,12 @@ def _booked_before(writer: Writer, book: str, key: str, command: Command) -> Boo
 
 
 def _said(order: Fact) -> dict[str, Any]:
-    """Return what the caller said; who called, and what the account was at that moment, may differ in a retry."""
+    """Return what the caller said; who called, and what the books were at that moment, may differ in a retry."""
     fields: dict[str, Any] = msgspec.json.decode(data_json(order))
-    return {name: value for name, value in fields.items() if name not in ("by", "limit")}
+    return {name: value for name, value in fields.items() if name not in ("by", "limit", "effect")}
 
 
-def _typed_alike(texts: bytes | None, reason: str) -> bool:
+def _typed_alike(texts: bytes | None, reason: str | None) -> bool:
     """Compare a reason with the one kept aside; what was erased cannot be told from any other."""
     return texts is None or msgspec.json.decode(texts).get("reason") in (None, reason)
 

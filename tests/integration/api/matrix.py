@@ -4,6 +4,7 @@ Accounts, clusters and workloads come in an own and a foreign kind, so that ever
 """
 
 import datetime as dt
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from tests.integration.ledger.books import Ledger, granted, registered, started,
 from gpuledger.database.engine import writing
 from gpuledger.events.budget import AccountCreated
 from gpuledger.events.envelope import encode
+from gpuledger.events.proposal import NewGrant, Proposed
 from gpuledger.identity import store
 from gpuledger.identity.caller import Scope
 from gpuledger.identity.roles import Role
@@ -28,8 +30,14 @@ if TYPE_CHECKING:
 GPU_HOUR = 3_600_000
 PERIOD = "2026-12"
 
-OWN = {"account": "org/vision/video", "cluster": "alpha", "workload": "waits-video", "to": "org/vision/faces"}
-FOREIGN = {"account": "org/speech", "cluster": "beta", "workload": "waits-speech", "to": "org/vision/faces"}
+OWN = {
+    "account": "org/vision/video", "cluster": "alpha", "workload": "waits-video", "to": "org/vision/faces",
+    "proposal": "p-000000000001",
+}  # fmt: skip
+FOREIGN = {
+    "account": "org/speech", "cluster": "beta", "workload": "waits-speech", "to": "org/vision/faces",
+    "proposal": "p-000000000002",
+}  # fmt: skip
 
 SCOPES: dict[Role, Scope] = {
     Role.ADMIN: Scope(),
@@ -66,6 +74,8 @@ _ORDER = {
     "reason": "test",
 }
 
+_SAID = {"reason": "test"}
+
 OPERATIONS: dict[str, Asked] = {
     "listBalances": Asked("GET", "/v1/balances?account={account}&cluster={cluster}", ("account", "cluster")),
     "getBalance": Asked("GET", "/v1/balances/{account}?cluster={cluster}", ("account", "cluster")),
@@ -89,7 +99,18 @@ OPERATIONS: dict[str, Asked] = {
     "transfer": Asked(
         "POST", "/v1/budget/transfers?dry_run=true", ("account", "cluster"), {**_ORDER, "to": "{to}"}
     ),
-}
+    "listProposals": Asked("GET", "/v1/proposals?account={account}&cluster={cluster}", ("account", "cluster")),
+    "getProposal": Asked("GET", "/v1/proposals/{proposal}", ("proposal",)),
+    "propose": Asked(
+        "POST", "/v1/proposals?dry_run=true", ("account", "cluster"),
+        {"cluster": "{cluster}", "reason": "test",
+         "grants": [{"account": "{account}", "period": PERIOD, "gpu_ms": GPU_HOUR}]},
+    ),
+    "comment": Asked("POST", "/v1/proposals/{proposal}/comments", ("proposal",), _SAID),
+    "approve": Asked("POST", "/v1/proposals/{proposal}/approval", ("proposal",), _SAID),
+    "reject": Asked("POST", "/v1/proposals/{proposal}/rejection", ("proposal",), _SAID),
+    "withdraw": Asked("POST", "/v1/proposals/{proposal}/withdrawal", ("proposal",), _SAID),
+}  # fmt: skip
 """Operation -> how it is asked. One that is not here fails the matrix."""
 
 
@@ -107,6 +128,12 @@ def small_ledger(ledger: Ledger) -> None:
             ran = submitted(f"ran-{kind}", account=account, cluster=cluster)
             runs = started(f"ran-{kind}", cluster=cluster)
             ledger.append(told(NOON_S - 7200, asked), told(NOON_S - 7200, ran), told(NOON_S - 7200, runs))
+    for names in (OWN, FOREIGN):
+        grant = NewGrant(account=names["account"], period=PERIOD, gpu_ms=GPU_HOUR)
+        fact = Proposed(
+            proposal=names["proposal"], cluster=names["cluster"], grants=[grant], by="somebody", reason="test"
+        )
+        ledger.append(told(NOON_S - 7200, fact))
 
 
 NOON_S = int(dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC).timestamp())
@@ -145,7 +172,19 @@ def ask(api: TestClient, operation: str, names: dict[str, str], token: str | Non
         content = encode(id=f"h2 of {names['cluster']}", source="test", at_s=0, data=fact)
         headers["Content-Type"] = "application/cloudevents+json"
         return api.request(asked.method, path, headers=headers, content=content)
-    body = {
-        key: value.format(**names) if isinstance(value, str) else value for key, value in asked.body.items()
-    }
-    return api.request(asked.method, path, headers={**headers, "Idempotency-Key": "k1"}, json=body)
+    key = "k1" if "dry_run" in path else f"{operation} {token}"
+    headers["Idempotency-Key"] = hashlib.sha256(key.encode()).hexdigest()
+    return api.request(asked.method, path, headers=headers, json=_filled(asked.body, names))
+
+
+def _filled(value: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - what JSON is made of
+    """Return a body with the names put in."""
+    match value:
+        case str():
+            return value.format(**names)
+        case dict():
+            return {key: _filled(one, names) for key, one in value.items()}
+        case list():
+            return [_filled(one, names) for one in value]
+        case _:
+            return value

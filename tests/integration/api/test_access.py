@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 EVERYBODY = set(Role)
 WORKERS = EVERYBODY - {Role.VIEWER}
+DISCUSSES = {Role.ADMIN, Role.MANAGER, Role.LEAD, Role.RESEARCHER}
 MAY = {
     "listBalances": EVERYBODY,
     "getBalance": EVERYBODY,
@@ -57,6 +58,13 @@ MAY = {
     "admit": {Role.ADMIN, Role.SCHEDULER},
     "grant": {Role.ADMIN, Role.MANAGER, Role.LEAD},
     "transfer": {Role.ADMIN, Role.MANAGER, Role.LEAD},
+    "listProposals": DISCUSSES | {Role.AUDITOR},
+    "getProposal": DISCUSSES | {Role.AUDITOR},
+    "propose": DISCUSSES,
+    "comment": DISCUSSES,
+    "withdraw": DISCUSSES,
+    "approve": {Role.ADMIN, Role.MANAGER, Role.LEAD},
+    "reject": {Role.ADMIN, Role.MANAGER, Role.LEAD},
 }
 """Operation -> the roles that may ask for it, as docs/api.md says."""
 
@@ -81,7 +89,8 @@ def api(booked: Ledger) -> Iterator[TestClient]:
 def reaches(role: Role, operation: str, names: dict[str, str]) -> bool:
     """Say whether a scope holds all that an operation is asked about; worked out from the parts of the names."""
     scope = SCOPES[role]
-    for what in OPERATIONS[operation].bound:
+    bound = OPERATIONS[operation].bound
+    for what in ("account", "cluster") if bound == ("proposal",) else bound:
         if what == "cluster" and scope.clusters and names["cluster"] not in scope.clusters:
             return False
         if what in ("account", "workload") and scope.subtree is not None:
@@ -115,8 +124,16 @@ def test_a_role_gets_what_it_may_and_what_it_reaches(
         assert answer.status_code == 403
         assert f" {role}, whom " in answer.json()["detail"]
     elif not reaches(role, operation, names):
-        hidden = operation == "getWorkload" and reaches(role, "getCurrentAllocations", names)
+        hidden = "proposal" in OPERATIONS[operation].bound or (
+            operation == "getWorkload" and reaches(role, "getCurrentAllocations", names)
+        )
         assert answer.status_code == (404 if hidden else 403), answer.text
+    elif operation in (
+        "approve",
+        "reject",
+        "withdraw",
+    ):  # whoever comes first decides; nobody here proposed it
+        assert answer.status_code in ((403, 409) if operation == "withdraw" else (200, 409)), answer.text
     else:
         assert answer.status_code in (200, 404 if operation == "getCurrentAllocations" else 200), answer.text
 

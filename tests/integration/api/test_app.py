@@ -102,7 +102,9 @@ def test_the_document_has_names_examples_and_problems(api: TestClient) -> None:
                 assert "application/problem+json" in operation["responses"]["422"]["content"]
 
 
-FACTS = ("/v1/workloads/{workload}", "/v1/movements/{account}", "/v1/periods")
+FACTS = (
+    "/v1/workloads/{workload}", "/v1/movements/{account}", "/v1/periods", "/v1/proposals", "/v1/proposals/{name}",
+)  # fmt: skip
 """Paths that answer from the journal."""
 
 

@@ -13,7 +13,9 @@ def test_a_token_is_told_what_it_is(
     told = guarded.get("/v1/me", headers=shown(Role.LEAD)).json()
     assert told == {
         "name": "the lead", "role": "lead", "subtree": "org/vision", "clusters": ["alpha"],
-        "rights": ["change-budgets", "read-accounts", "read-clusters", "read-work"],
+        "rights": [
+            "change-budgets", "propose", "read-accounts", "read-clusters", "read-proposals", "read-work",
+        ],
         "token": tokens[Role.LEAD].split("_")[1],
     }  # fmt: skip
 

@@ -44,6 +44,9 @@ FILES = {
     "2026-11-30, work saved": {"story-restore.ndjson"},
     "2026-11-30, sealed closes": {"period.sealed.v1.ndjson", "story-sealed.ndjson"},
     "2026-11-30, work submitted": {"allocation.amended.v1.ndjson"},
+    "2026-12-01, proposals": {
+        f"budget.{step}.v1.ndjson" for step in ("proposed", "commented", "approved", "rejected", "withdrawn")
+    },
 }
 """When files were frozen -> which. A file stands under one date for ever."""
 
@@ -57,6 +60,7 @@ DIGESTS = {
     "2026-11-30, work saved": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
     "2026-11-30, sealed closes": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
     "2026-11-30, work submitted": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
+    "2026-12-01, proposals": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
 }
 """A date -> the state digest of all that was frozen up to then. A new one is added beside the old; none is changed."""
 

@@ -45,6 +45,7 @@ COMMANDS = (
     "reconcile",
     "agent",
     "budget",
+    "proposal",
     "admit",
     "period",
     "close",

@@ -4,13 +4,17 @@ from gpuledger.identity.roles import NEEDS_CLUSTER, NEEDS_SUBTREE, RIGHTS, Right
 
 READS = {"read-clusters", "read-accounts"}
 
+PROPOSES = {"read-proposals", "propose"}
+
 TOLD = {
-    "admin": READS | {"read-work", "read-orders", "read-books", "post-events", "admit", "change-budgets"},
-    "manager": READS | {"read-work", "change-budgets"},
-    "lead": READS | {"read-work", "change-budgets"},
-    "researcher": READS | {"read-work"},
+    "admin": READS
+    | PROPOSES
+    | {"read-work", "read-orders", "read-books", "post-events", "admit", "change-budgets"},
+    "manager": READS | PROPOSES | {"read-work", "change-budgets"},
+    "lead": READS | PROPOSES | {"read-work", "change-budgets"},
+    "researcher": READS | PROPOSES | {"read-work"},
     "scheduler": READS | {"read-work", "read-orders", "post-events", "admit"},
-    "auditor": READS | {"read-work", "read-orders", "read-books"},
+    "auditor": READS | {"read-work", "read-proposals", "read-orders", "read-books"},
     "viewer": READS,
 }
 
@@ -24,6 +28,7 @@ def test_an_admin_alone_may_do_everything_and_an_auditor_changes_nothing() -> No
     changes = {Right.POST_EVENTS, Right.ADMIT, Right.CHANGE_BUDGETS}
     for role in (Role.AUDITOR, Role.VIEWER, Role.RESEARCHER):
         assert not RIGHTS[role] & changes
+    assert not any(Right.PROPOSE in RIGHTS[role] for role in (Role.AUDITOR, Role.VIEWER, Role.SCHEDULER))
 
 
 def test_whoever_changes_something_reaches_a_part_only_unless_an_admin() -> None:

@@ -1,44 +1,21 @@
 """Orders: grants and transfers of GPU-time. Each is booked once per key, and names who gave it."""
 
-import datetime as dt
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Header, Query
-from pydantic import AfterValidator, AwareDatetime, Field
+from fastapi import APIRouter
+from pydantic import Field
 
 from gpuledger.api.access import Asking, needs
-from gpuledger.api.bodies import Body, Name
+from gpuledger.api.bodies import Body, DryRun, GpuMs, Key, Name, Reason, UtcInstant
 from gpuledger.api.context import Context
 from gpuledger.api.outcomes import Ordered
 from gpuledger.api.parameters import PERIOD
 from gpuledger.database.engine import reading
 from gpuledger.events.budget import Granted, Transferred
 from gpuledger.identity.roles import Right
-from gpuledger.kernel.amounts import GPU_MS_MAX
 from gpuledger.kernel.rollover import written
 from gpuledger.ledger import queries
-from gpuledger.ledger.commands import KEY_LENGTH_MAX, carry_out, check
-
-Key = Annotated[
-    str,
-    Header(
-        alias="Idempotency-Key",
-        description="An order repeated under its key is booked once; with another body it is refused.",
-        min_length=1,
-        max_length=KEY_LENGTH_MAX,
-    ),
-]
-DryRun = Annotated[
-    bool, Query(description="Check the order against the book as it stands, and book nothing.")
-]
-
-
-def _in_utc(at: dt.datetime) -> dt.datetime:
-    """Return an instant in UTC; at the ends of the calendar another zone's day has none."""
-    try:
-        return at.astimezone(dt.UTC)
-    except OverflowError as error:
-        raise ValueError(f"{at.isoformat()} lies outside the years that can be counted") from error
+from gpuledger.ledger.commands import carry_out, check
 
 
 class OrderBody(Body):
@@ -47,15 +24,15 @@ class OrderBody(Body):
     cluster: Name
     account: Name = Field(description="Who gets it, or who gives it away.")
     period: str = Field(pattern=PERIOD, description="Budget period, YYYY-MM.", examples=["2026-12"])
-    gpu_ms: int = Field(gt=0, le=GPU_MS_MAX, description="Milli-GPU x seconds; 3600000 is one GPU-hour.")
-    reason: str = Field(min_length=1, max_length=1000, description="Why; kept with the order.")
+    gpu_ms: GpuMs
+    reason: Reason
 
 
 class GrantBody(OrderBody):
     """GPU-time for an account; on an inner account a limit for all below it."""
 
     priority: int | None = Field(default=None, ge=-(10**9), le=10**9, description="Order among lots.")
-    expires_at: Annotated[AwareDatetime, AfterValidator(_in_utc)] | None = Field(
+    expires_at: UtcInstant | None = Field(
         default=None,
         strict=False,
         description="When what is left of it is gone; the end of the period unless given.",
