@@ -26,8 +26,8 @@ CHANGES = {
     "token rotate", "topics create", "user erase",
 }  # fmt: skip
 """Commands that book, write or serve something; a dry run of one shows what it would do now."""
-OF_CLIENT = {"admit", "grant", "post_events", "transfer"}
-"""What changes something through the client."""
+OF_CLIENT = {"admit", "divide", "grant", "post_events", "propose", "say", "transfer"}
+"""What changes something through the client, or asks about what the caller made up."""
 HELP = str(AsOf.__metadata__[0].help)  # type: ignore[attr-defined]
 
 

@@ -22,6 +22,7 @@ from gpuledger.api.routes import (
     budgets,
     callers,
     events,
+    fairshare,
     layers,
     operations,
     orders,
@@ -117,5 +118,6 @@ def _routers(context: Context, broker: Broker | None, *, by_another: bool) -> li
         *(subject.router(context) for subject in subjects),
         events.router(context, broker),
         proposals.router(context, by_another=by_another),
+        fairshare.router(),
         callers.router(),
     ]

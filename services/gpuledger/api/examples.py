@@ -181,6 +181,9 @@ MADE = {
     "applied": True, "repeated": False, "proposal": "p-3f9a1c0b2d4e", "effect": _EFFECT, "seq": 91,
     "key": "b7d5e1f0-0d0c-4c5e-9d43-6f3f1a1f2c11",
 }  # fmt: skip
+DIVIDED = {
+    "issued": {"a": "40", "b": "30", "c": "20", "d": "10"}, "order": ["a", "b", "c", "d"], "idle": "0",
+}  # fmt: skip
 HEALTH = {"status": "ok", "version": "0.1.0"}
 READINESS = {"status": "ready", "revision": "0003"}
 
@@ -197,6 +200,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "admit": ADMISSION,
     "grant": ORDER,
     "transfer": ORDER,
+    "divide": DIVIDED,
     "listProposals": PROPOSALS,
     "getProposal": PROPOSAL,
     "propose": MADE,

@@ -1,36 +1,13 @@
-"""The client: one method per path, bounded in time and tries, errors by what the caller can do."""
+"""The client: one method per path, errors by what the caller can do."""
 
-import datetime as dt
-import uuid
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Self, TypeVar
+from collections.abc import Iterable
+from typing import NamedTuple
 from urllib.parse import quote
 
-import httpx2
 import msgspec
 
-from gpuledger.client import answers, outcomes, stories
-from gpuledger.kernel.errors import (
-    Conflict,
-    Corrupt,
-    Forbidden,
-    GpuledgerError,
-    KeyReused,
-    NotFound,
-    Refused,
-    Unavailable,
-    Unidentified,
-)
-from gpuledger.kernel.retries import retry_context
-
-_TIMEOUT = httpx2.Timeout(10, connect=2)
-_ATTEMPTS = 3
-_PATIENCE_S = 12.0
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
-A = TypeVar("A", bound=answers.Answer)
-Moment = dt.date | dt.datetime
-Parameter = str | int | Moment | None
+from gpuledger.client import answers, outcomes, plans, stories
+from gpuledger.client.transport import Moment, Transport
 
 
 class Order(NamedTuple):
@@ -48,7 +25,7 @@ class Order(NamedTuple):
     reason: str
 
 
-class LedgerClient:
+class LedgerClient(Transport):
     """Asks the ledger API; safe to share between threads.
 
     What changes something may be repeated without harm, so that it is sent again when its answer was lost: events are
@@ -59,33 +36,6 @@ class LedgerClient:
         token: The text of a token; none where the API is open.
         transport: Another way to reach it, for tests.
     """
-
-    def __init__(
-        self, base_url: str, token: str | None = None, *, transport: httpx2.BaseTransport | None = None
-    ) -> None:
-        self.base_url = base_url.rstrip("/")
-        try:
-            url = httpx2.URL(self.base_url)
-        except httpx2.InvalidURL as error:
-            raise Refused(f"API address {base_url!r} is not a URL", hint="set GPULEDGER_API_URL") from error
-        if url.scheme not in {"http", "https"} or not url.host:
-            raise Refused(
-                f"API address {base_url!r} is not an http address",
-                hint="set GPULEDGER_API_URL, such as http://127.0.0.1:8080",
-            )
-        if token and not (token.isascii() and token.isprintable()):
-            raise Unidentified(
-                "the token holds characters that no token has",
-                hint="copy it once more: the line that gpuledger token create printed",
-            )
-        self._http = httpx2.Client(
-            base_url=self.base_url,
-            timeout=_TIMEOUT,
-            transport=transport,
-            # A proxy for the internet must not stand between two processes of one machine.
-            trust_env=url.host not in _LOOPBACK,
-            headers={"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {}),
-        )
 
     def clusters(self, *, as_of: Moment | None = None) -> answers.Clusters:
         """List clusters and the window that each can be asked for."""
@@ -304,92 +254,59 @@ class LedgerClient:
         body = {**order._asdict(), "to": to}
         return self._post(outcomes.Ordered, "/v1/budget/transfers", body, key=key, dry_run=dry_run)
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+    def divide(self, tree: plans.Tree) -> plans.Divided:
+        """Divide GPUs among the accounts of a tree that was written by hand; nothing is kept.
 
-    def __enter__(self) -> Self:
-        """Return the client."""
-        return self
+        Raises:
+            Refused: When an account stands twice or its name cannot be one.
+        """
+        return self._post(plans.Divided, "/v1/fairshare", msgspec.to_builtins(tree))
 
-    def __exit__(self, *_: object) -> None:
-        """Close the connections."""
-        self.close()
-
-    def _get(self, kind: type[A], path: str, **parameters: Parameter) -> A:
-        given = {name: _text(value) for name, value in parameters.items() if value is not None}
-        return self._read(kind, path, self._send("GET", path, params=given))
-
-    def _post(
+    def proposals(
         self,
-        kind: type[A],
-        path: str,
-        body: Mapping[str, object],
         *,
-        key: str | None = None,
-        dry_run: bool = False,
-    ) -> A:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key or str(uuid.uuid4())}
-        params = {"dry_run": "true"} if dry_run else {}
-        sent = self._send("POST", path, params=params, content=msgspec.json.encode(body), headers=headers)
-        return self._read(kind, path, sent)
-
-    def _read(self, kind: type[A], path: str, response: httpx2.Response) -> A:
-        if response.is_success:
-            try:
-                return msgspec.json.decode(response.content, type=kind)
-            except msgspec.DecodeError as error:
-                raise Unavailable(
-                    f"what answers at {self.base_url}{path} is not the ledger API of this version: {error}",
-                    hint="check GPULEDGER_API_URL, and upgrade the older side",
-                ) from error
-        raise _error(self.base_url, path, response)
-
-    def _send(self, method: str, path: str, **sent: Any) -> httpx2.Response:  # noqa: ANN401 - what httpx2 takes
-        try:
-            for attempt in retry_context(
-                on=httpx2.NetworkError, attempts=_ATTEMPTS, timeout=_PATIENCE_S, wait_max=0.5, wait_jitter=0.1
-            ):
-                with attempt:
-                    return self._http.request(method, path, **sent)
-        except httpx2.TransportError as error:
-            raise Unavailable(
-                f"the ledger API at {self.base_url} cannot be reached: {error}",
-                hint="gpuledger serve starts it; GPULEDGER_API_URL says where it is",
-            ) from error
-        raise AssertionError("retry_context returns or raises")  # pragma: no cover
-
-
-def _text(value: str | int | Moment) -> str:
-    if isinstance(value, dt.datetime):
-        if value.tzinfo is None:
-            raise Refused(f"instant {value} has no zone", hint="give it one, such as datetime.UTC")
-        return value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
-    return value.isoformat() if isinstance(value, dt.date) else str(value)
-
-
-def _error(base_url: str, path: str, response: httpx2.Response) -> GpuledgerError:
-    try:
-        problem = msgspec.json.decode(response.content, type=answers.Problem)
-    except msgspec.DecodeError:
-        return Unavailable(
-            f"what answers at {base_url}{path} is not the ledger API: HTTP {response.status_code}",
-            hint="check GPULEDGER_API_URL",
+        state: str | None = None,
+        cluster: str | None = None,
+        account: str | None = None,
+        after: int | None = None,
+        as_of: Moment | None = None,
+    ) -> plans.Proposals:
+        """List proposals, the newest first; ``account`` keeps those that name it or what is below it."""
+        return self._get(
+            plans.Proposals,
+            "/v1/proposals",
+            state=state,
+            cluster=cluster,
+            account=account,
+            after=after,
+            as_of=as_of,
         )
-    match response.status_code:
-        case 401:
-            return Unidentified(problem.detail, hint=problem.hint)
-        case 403:
-            return Forbidden(problem.detail, hint=problem.hint)
-        case 404:
-            return NotFound(problem.detail, hint=problem.hint)
-        case 409 if problem.type.endswith("/key-reused"):
-            return KeyReused(problem.detail, hint=problem.hint)
-        case 409:
-            return Conflict(problem.detail, hint=problem.hint)
-        case 503:
-            return Unavailable(problem.detail, hint=problem.hint)
-        case status if status >= 500:  # noqa: PLR2004 - the server's own faults
-            return Corrupt(problem.detail, hint=problem.hint)
-        case _:
-            return Refused(problem.detail, hint=problem.hint)
+
+    def proposal(self, name: str, *, as_of: Moment | None = None) -> plans.OneProposal:
+        """Return a proposal with what was said of it.
+
+        Raises:
+            NotFound: When there is none that the caller sees.
+        """
+        return self._get(plans.OneProposal, f"/v1/proposals/{quote(name)}", as_of=as_of)
+
+    def propose(self, wish: plans.Wish, *, key: str | None = None, dry_run: bool = False) -> plans.Made:
+        """Ask for changes; with ``dry_run`` only tell what they would change.
+
+        Raises:
+            Forbidden: When an account lies outside the token's reach.
+            Refused: When it could not be approved as the books stand.
+        """
+        return self._post(plans.Made, "/v1/proposals", msgspec.to_builtins(wish), key=key, dry_run=dry_run)
+
+    def say(
+        self, proposal: str, step: plans.Step, reason: str, *, key: str | None = None
+    ) -> outcomes.Ordered:
+        """Comment on a proposal, approve it, reject it, or take it back.
+
+        Raises:
+            Conflict: When it was decided already.
+            Forbidden: When it is not for the caller to decide.
+        """
+        path = f"/v1/proposals/{quote(proposal)}/{step.value}"
+        return self._post(outcomes.Ordered, path, {"reason": reason}, key=key)

@@ -99,6 +99,7 @@ OPERATIONS: dict[str, Asked] = {
     "transfer": Asked(
         "POST", "/v1/budget/transfers?dry_run=true", ("account", "cluster"), {**_ORDER, "to": "{to}"}
     ),
+    "divide": Asked("POST", "/v1/fairshare", (), {"supply_milli": 1000, "accounts": [{"account": "{account}"}]}),
     "listProposals": Asked("GET", "/v1/proposals?account={account}&cluster={cluster}", ("account", "cluster")),
     "getProposal": Asked("GET", "/v1/proposals/{proposal}", ("proposal",)),
     "propose": Asked(
