@@ -8,6 +8,7 @@ from sqlalchemy import create_engine, pool, text
 import gpuledger.identity.tables
 import gpuledger.ledger.policy_tables
 import gpuledger.ledger.side_tables
+import gpuledger.ledger.stream_tables
 import gpuledger.ledger.tables
 import gpuledger.warehouse.close_tables
 import gpuledger.warehouse.tables  # noqa: F401 - registers its tables on the metadata

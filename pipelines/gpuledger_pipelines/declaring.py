@@ -1,11 +1,15 @@
 """How a table of the warehouse is declared as an asset with a gate behind it, so that all of them are alike."""
 
+import datetime as dt
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import dagster as dg
+from sqlalchemy.exc import OperationalError
 
+from gpuledger.kernel.errors import Unavailable
 from gpuledger_pipelines.gate import Gate, Verdict
 from gpuledger_pipelines.partitions import DAY_AND_CLUSTER, Span, span_of
 from gpuledger_pipelines.resources import PROGRESS, Rewriting, Warehouse
@@ -23,6 +27,29 @@ LEDGER_VIEWS = {
     "balances": "what was granted, charged and held, by period",
     "buckets": "samples of utilisation in buckets of five minutes",
 }
+
+RETRIES = 3
+"""How often a step is tried again when the database is not there; a gate that fails is not tried again."""
+
+RETRY_AFTER_S = 20
+"""How long before the first time; twice as long before each further one."""
+
+ONCE_TAG = "gpuledger/once"
+"""Run tag: somebody waits for the run, so a database that is not there is told at once."""
+
+FRESH_FOR = dt.timedelta(hours=26)
+"""A day is over every 24 hours; after this long without a roll-up Dagster shows the table as stale."""
+
+FOLLOWS = (
+    dg.AutomationCondition.in_latest_time_window(dt.timedelta(days=2))
+    & dg.AutomationCondition.any_deps_updated().since_last_handled()
+    & ~dg.AutomationCondition.any_deps_missing().ignore(
+        dg.AssetSelection.assets(*(["ledger_read", name] for name in LEDGER_VIEWS))
+    )
+    & ~dg.AutomationCondition.any_deps_in_progress()
+    & ~dg.AutomationCondition.in_progress()
+).with_label("what it is computed from was restated alone")
+"""Who restates one table of today or yesterday by hand has what depends on it follow; a roll-up restates all itself."""
 
 Restate = Callable[[Rewriting, Span], int]
 """Takes the span's rows out of a table, puts them in anew, and returns how many it put in."""
@@ -66,8 +93,9 @@ def warehouse_asset(
 
         def compute(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult:  # type: ignore[type-arg] # Dagster compares the annotation with the bare class
             span = span_of(context)
-            rows = restated(warehouse, name, span)
-            verdict = gate.run(warehouse.engine(), span)
+            with trying_again(context):
+                rows = restated(warehouse, name, span)
+                verdict = gate.run(warehouse.engine(), span)
             return dg.MaterializeResult(metadata={"rows": rows}, check_results=[_result(verdict)])
 
         with warnings.catch_warnings():
@@ -78,6 +106,10 @@ def warehouse_asset(
                 partitions_def=DAY_AND_CLUSTER,
                 # Hundreds of days are one run, and one statement per table.
                 backfill_policy=dg.BackfillPolicy.single_run(),
+                automation_condition=FOLLOWS if deps else None,
+                freshness_policy=dg.FreshnessPolicy.time_window(
+                    fail_window=2 * FRESH_FOR, warn_window=FRESH_FOR
+                ),
                 group_name=group,
                 deps=[*deps, *views],
                 kinds={"postgres"},
@@ -85,6 +117,21 @@ def warehouse_asset(
             )(compute)
 
     return declare
+
+
+@contextmanager
+def trying_again(context: dg.AssetExecutionContext) -> Iterator[None]:
+    """Have the step tried again when the database went away, unless somebody waits for the run.
+
+    Raises:
+        dagster.RetryRequested: When it is to be tried again, later each time.
+    """
+    try:
+        yield
+    except (Unavailable, OperationalError) as error:
+        if ONCE_TAG in context.run.tags:
+            raise
+        raise dg.RetryRequested(RETRIES, RETRY_AFTER_S * 2**context.retry_number) from error
 
 
 def restated(warehouse: Warehouse, table: str, span: Span) -> int:

@@ -7,6 +7,7 @@ from gpuledger_pipelines.defs.budget import assets as budget
 from gpuledger_pipelines.defs.close.job import PeriodClose, close_period
 from gpuledger_pipelines.defs.close.schedules import closes
 from gpuledger_pipelines.defs.hosts import assets as hosts
+from gpuledger_pipelines.defs.late.sensors import watermark
 from gpuledger_pipelines.defs.layers import assets as layers
 from gpuledger_pipelines.defs.owed import assets as owed
 from gpuledger_pipelines.defs.usage import assets as usage
@@ -31,10 +32,19 @@ roll_up = dg.define_asset_job(
     description="Every table of the warehouse, each behind the gate of the one before.",
 )
 
+follow = dg.AutomationConditionSensorDefinition(
+    "follow",
+    target=dg.AssetSelection.assets(*ASSETS),
+    default_status=dg.DefaultSensorStatus.STOPPED,
+    minimum_interval_seconds=300,  # each look at some 20,000 days of each cluster takes seconds
+    description="What depends on a table of today or yesterday that was restated alone is restated after it.",
+)
+
 defs = dg.Definitions(
     assets=[*ledger_specs(), *ASSETS],
     jobs=[roll_up, close_period],
     schedules=[hourly, nightly, closes],
+    sensors=[watermark, follow],
     resources={
         "warehouse": Warehouse(url=dg.EnvVar(URL_VARIABLE)),
         "close": PeriodClose.configure_at_launch(),

@@ -182,6 +182,7 @@ def _spans(connection: "sa.Connection", now_s: int) -> dict[str, tuple[int, int]
 
 
 def _run(instance: "DagsterInstance", calendar: Calendar, asked: Asked, now_s: int) -> Summary:
+    from gpuledger_pipelines.declaring import ONCE_TAG
     from gpuledger_pipelines.definitions import defs
     from gpuledger_pipelines.partitions import CLUSTERS, NOW_TAG, range_tags, utc_days
     from gpuledger_pipelines.schedules import ROLL_UP
@@ -197,6 +198,7 @@ def _run(instance: "DagsterInstance", calendar: Calendar, asked: Asked, now_s: i
         tags={
             **range_tags(asked.cluster, first, last),
             NOW_TAG: str(now_s),
+            ONCE_TAG: "yes",
             "gpuledger/cluster": asked.cluster,
         },
         # Dagster tells the console every event; the progress log has what a person waits for.

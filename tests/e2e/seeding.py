@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from gpuledger.ledger import stream_tables
 from gpuledger.ledger import tables as ledger
 from gpuledger.ledger.policy_tables import policy_status
 from gpuledger.warehouse import tables as warehouse
@@ -83,12 +84,12 @@ def _ledger(connection: sa.Connection) -> None:
         "code": "end-before-start", "reason": "the end is before the start", "hint": "mend the row", "raw": b"x",
         "raw_digest": b"y", "context": {},
     }  # fmt: skip
-    connection.execute(sa.insert(ledger.dead_letters), [letter])
+    connection.execute(sa.insert(stream_tables.dead_letters), [letter])
     stream = {
         "consumer": "ledger", "stream": "gpu.scheduler.events", "partition": 0, "position": 1200, "epoch": 3,
         "end_position": 1234, "seen_at": SEEN_AT, "published_at": SEEN_AT,
     }  # fmt: skip
-    connection.execute(sa.insert(ledger.stream_offsets), [stream])
+    connection.execute(sa.insert(stream_tables.stream_offsets), [stream])
 
 
 def _segment(book: str, account: str, gpus: int, start: dt.datetime, end: dt.datetime) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 
-@pytest.fixture(scope="module")
-def services(repository: Path) -> dict[str, dict[str, Any]]:
-    document = yaml.safe_load((repository / "infra/compose.yaml").read_text())
+@pytest.fixture(scope="module", params=["infra/compose.yaml", "infra/dagster/containers/compose.yaml"])
+def services(repository: Path, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    document = yaml.safe_load((repository / request.param).read_text())
     services: dict[str, dict[str, Any]] = document["services"]
     return services
 

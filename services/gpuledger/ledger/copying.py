@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql
 
 import gpuledger.ledger.policy_tables
 import gpuledger.ledger.side_tables
+import gpuledger.ledger.stream_tables
 import gpuledger.ledger.tables  # noqa: F401 - all register their tables on the metadata
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.database.metadata import METADATA

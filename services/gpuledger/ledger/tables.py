@@ -3,11 +3,11 @@
 Append only (triggers refuse change, even by the owner): ``journal``, ``postings``, ``identities``. The first two
 are partitioned by the month of ``recorded_at``; `ledger.make_partitions` makes their partitions.
 Projections (dropped and rebuilt from the journal at will): everything else in schema ``ledger``.
-What is erasable and what is sampled stands in ``side_tables``.
+What is erasable and what is sampled stands in ``side_tables``, positions and messages in ``stream_tables``.
 """
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSON
 
 from gpuledger.database.metadata import METADATA, Instant
 
@@ -169,6 +169,8 @@ segments = sa.Table(
     sa.Index("ix_segments_current", "book", "from_at", postgresql_where=sa.text("until_seq IS NULL")),
     # Serves derive-and-diff.
     sa.Index("ix_segments_workload", "book", "workload"),
+    # Serves the pipelines: what has changed since a journal row.
+    sa.Index("ix_segments_since", "since_seq", "until_seq", postgresql_using="brin"),
     schema="ledger",
 )
 
@@ -191,6 +193,7 @@ waits = sa.Table(
     # Serves the policy's state (who waits at an instant) and the demand roll-up.
     sa.Index("ix_waits_current", "book", "from_at", postgresql_where=sa.text("until_seq IS NULL")),
     sa.Index("ix_waits_workload", "book", "workload"),
+    sa.Index("ix_waits_since", "since_seq", "until_seq", postgresql_using="brin"),
     schema="ledger",
     comment="intervals in which a workload was eligible to run and did not",
 )
@@ -321,80 +324,7 @@ lots = sa.Table(
     comment="budget by origin: grants, what was received, what was carried over",
 )
 
-stream_offsets = sa.Table(
-    "stream_offsets",
-    METADATA,
-    Column("consumer", Text, primary_key=True),
-    Column("stream", Text, primary_key=True),
-    Column("partition", Integer, primary_key=True, autoincrement=False),
-    Column("position", BigInteger, nullable=False, comment="next position to read"),
-    Column(
-        "epoch",
-        BigInteger,
-        nullable=False,
-        comment="raised by each worker that takes over; older ones are fenced",
-    ),
-    Column(
-        "end_position",
-        BigInteger,
-        comment="where the stream ended when the worker looked; less the position: what waits",
-    ),
-    Column("seen_at", Instant, comment="when the worker looked"),
-    Column(
-        "published_at",
-        Instant,
-        comment="when the newest record that was read had been published, where the broker says so",
-    ),
-    schema="ledger",
-)
-
-dead_letters = sa.Table(
-    "dead_letters",
-    METADATA,
-    Column("id", BigInteger, sa.Identity(always=True), primary_key=True),
-    Column("received_at", Instant, nullable=False),
-    Column("stream", Text, nullable=False, comment="topic, or import/SOURCE/CLUSTER"),
-    Column("partition", Integer, nullable=False),
-    Column("position", BigInteger, nullable=False, comment="offset, or line number from 1"),
-    Column(
-        "place", Text, nullable=False, comment="where a person finds it: path:line or topic[partition]@offset"
-    ),
-    Column("code", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("hint", Text, nullable=False),
-    Column("raw", sa.LargeBinary, nullable=False),
-    Column("raw_digest", sa.LargeBinary, nullable=False),
-    Column("context", JSONB, nullable=False, comment="what a retry needs besides the bytes"),
-    Column("resolved_at", Instant, comment="when a retry read it after all"),
-    Column("cluster", Text, comment="the cluster it is known to be of, if any"),
-    Column("discarded_at", Instant, comment="when somebody decided that nobody needs it"),
-    Column("discarded_by", Text, comment="token of whoever decided so"),
-    Column("discarded_ref", sa.LargeBinary, comment="salted digest of the reason, which side.texts keeps"),
-    sa.CheckConstraint("resolved_at IS NULL OR discarded_at IS NULL", name="one_end"),
-    sa.Index("uq_dead_letters_place", "stream", "partition", "position", "raw_digest", unique=True),
-    # Serves lists, retries and counts of what waits.
-    sa.Index(
-        "ix_dead_letters_waiting",
-        "id",
-        postgresql_where=sa.text("resolved_at IS NULL AND discarded_at IS NULL"),
-    ),
-    schema="ledger",
-)
-
-outbox = sa.Table(
-    "outbox",
-    METADATA,
-    Column("id", BigInteger, sa.Identity(always=True), primary_key=True),
-    Column("topic", Text, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("value", sa.LargeBinary, nullable=False),
-    Column("published_at", Instant),
-    # Serves the relay: what is still to be published, oldest first.
-    sa.Index("ix_outbox_pending", "id", postgresql_where=sa.text("published_at IS NULL")),
-    schema="ledger",
-)
-
 __all__ = [
-    "accounts", "balances", "books", "dead_letters", "holds", "hosts", "identities", "journal", "lots",
-    "organisation", "outbox", "overdrafts", "periods", "postings", "segments", "shares", "stream_offsets", "waits",
+    "accounts", "balances", "books", "holds", "hosts", "identities", "journal", "lots", "organisation",
+    "overdrafts", "periods", "postings", "segments", "shares", "waits",
 ]  # fmt: skip

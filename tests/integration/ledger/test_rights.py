@@ -23,7 +23,9 @@ DECISIONS, STATUS = ("ledger.cycle_decisions",), ("ledger.policy_status",)
 """What recent cycles decided, kept and forgotten but never changed; what the newest came to, a row a cluster."""
 VIEWS = ("ledger_read.segments", "ledger_read.waits", "ledger_read.hosts", "ledger_read.accounts", "ledger_read.shares",
          "ledger_read.balances", "ledger_read.periods", "ledger_read.buckets", "ledger_read.organisation",
-         "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks", "ledger_read.submissions")  # fmt: skip
+         "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks", "ledger_read.submissions",
+         "ledger_read.segment_versions", "ledger_read.wait_versions", "ledger_read.host_versions",
+         "ledger_read.share_versions", "ledger_read.seals", "ledger_read.asked", "ledger_read.posted")  # fmt: skip
 WAREHOUSE_VIEWS = ("warehouse.demand_hour", "warehouse.entitlement_hour", "warehouse.waste_period")
 OWN_VIEWS = ("telemetry.run_buckets",)
 """What the ledger itself reads."""
