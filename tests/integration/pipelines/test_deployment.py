@@ -25,6 +25,7 @@ def dagster_url(postgres: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> 
     """A database of its own: Dagster's migrations and ours keep their mark in tables of one name."""
     url = postgres.url("dagster").replace("+psycopg:", "+psycopg2:")
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    monkeypatch.setenv("GPULEDGER_DATABASE_URL", postgres.url("postgres"))
     monkeypatch.setenv("GPULEDGER_DAGSTER_IMAGE", "gpuledger-dagster:1")
     monkeypatch.setenv("GPULEDGER_DAGSTER_NETWORK", "gpuledger-dagster")
     server = sa.create_engine(postgres.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
