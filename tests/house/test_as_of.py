@@ -12,7 +12,8 @@ from typer.main import get_command
 from gpuledger.api.app import create_app
 from gpuledger.cli.app import app
 from gpuledger.cli.options import AsOf
-from gpuledger.client.ledger import LedgerClient
+from gpuledger.client.asking import Asked
+from gpuledger.client.ledger import Ledger
 from gpuledger.database.engine import make_engine
 from gpuledger.kernel.clock import SystemClock
 
@@ -91,9 +92,7 @@ def _as_of(operation: dict[str, Any]) -> dict[str, Any] | None:
 
 def test_every_question_of_the_client_takes_as_of() -> None:
     questions = {
-        name: inspect.signature(method)
-        for name, method in vars(LedgerClient).items()
-        if inspect.isfunction(method) and not name.startswith("_") and name != "close"
+        name: inspect.signature(method) for name, method in vars(Ledger).items() if isinstance(method, Asked)
     }
     assert questions
     without = {name for name, signature in questions.items() if "as_of" not in signature.parameters}

@@ -1,5 +1,6 @@
-"""A typed HTTP client of the ledger API."""
+"""A typed HTTP client of the ledger API, for threads and for asyncio."""
 
-from gpuledger.client.ledger import LedgerClient, Order
+from gpuledger.client.changes import Order
+from gpuledger.client.ledger import AsyncLedgerClient, LedgerClient
 
-__all__ = ["LedgerClient", "Order"]
+__all__ = ["AsyncLedgerClient", "LedgerClient", "Order"]

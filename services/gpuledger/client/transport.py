@@ -1,49 +1,37 @@
-"""How the API is asked: bounded in time and tries, errors by what the caller can do."""
+"""How the API is asked: for whoever waits and for whoever awaits the answer, bounded in time and tries."""
 
-import datetime as dt
-import uuid
-from collections.abc import Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict
 
 import httpx2
-import msgspec
 
-from gpuledger.client import answers
-from gpuledger.kernel.errors import (
-    Conflict,
-    Corrupt,
-    Forbidden,
-    GpuledgerError,
-    KeyReused,
-    NotFound,
-    Refused,
-    Unavailable,
-    Unidentified,
-)
+from gpuledger.client.asking import A, Ask
+from gpuledger.client.reading import read
+from gpuledger.kernel.errors import Refused, Unavailable, Unidentified
 from gpuledger.kernel.retries import retry_context
 
 _TIMEOUT = httpx2.Timeout(10, connect=2)
-_ATTEMPTS = 3
-_PATIENCE_S = 12.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-A = TypeVar("A", bound=answers.Answer)
-Moment = dt.date | dt.datetime
-Parameter = str | int | Moment | None
+
+class _Bounds(TypedDict):
+    """How often, and for how long, a connection is tried."""
+
+    on: type[Exception]
+    attempts: int
+    timeout: float
+    wait_max: float
+    wait_jitter: float
 
 
-class Transport:
-    """Sends questions and orders; safe to share between threads.
+_BOUNDS: _Bounds = {
+    "on": httpx2.NetworkError, "attempts": 3, "timeout": 12.0, "wait_max": 0.5, "wait_jitter": 0.1
+}  # fmt: skip
 
-    Args:
-        base_url: Where the API answers, such as ``http://127.0.0.1:8080``.
-        token: The text of a token; none where the API is open.
-        transport: Another way to reach it, for tests.
-    """
 
-    def __init__(
-        self, base_url: str, token: str | None = None, *, transport: httpx2.BaseTransport | None = None
-    ) -> None:
+class _Connection:
+    """Where the API is, and what every request of a client carries."""
+
+    def __init__(self, base_url: str, token: str | None) -> None:
         self.base_url = base_url.rstrip("/")
         try:
             url = httpx2.URL(self.base_url)
@@ -59,14 +47,45 @@ class Transport:
                 "the token holds characters that no token has",
                 hint="copy it once more: the line that gpuledger token create printed",
             )
-        self._http = httpx2.Client(
-            base_url=self.base_url,
-            timeout=_TIMEOUT,
-            transport=transport,
+        self._settings: dict[str, Any] = {
+            "base_url": self.base_url,
+            "timeout": _TIMEOUT,
             # A proxy for the internet must not stand between two processes of one machine.
-            trust_env=url.host not in _LOOPBACK,
-            headers={"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {}),
+            "trust_env": url.host not in _LOOPBACK,
+            "headers": {"Accept": "application/json"}
+            | ({"Authorization": f"Bearer {token}"} if token else {}),
+        }
+
+    def _unreached(self, error: httpx2.TransportError) -> Unavailable:
+        return Unavailable(
+            f"the ledger API at {self.base_url} cannot be reached: {error}",
+            hint="gpuledger serve starts it; GPULEDGER_API_URL says where it is",
         )
+
+
+class Transport(_Connection):
+    """Sends questions and orders, and waits; safe to share between threads.
+
+    Args:
+        base_url: Where the API answers, such as ``http://127.0.0.1:8080``.
+        token: The text of a token; none where the API is open.
+        transport: Another way to reach it, for tests.
+    """
+
+    def __init__(
+        self, base_url: str, token: str | None = None, *, transport: httpx2.BaseTransport | None = None
+    ) -> None:
+        super().__init__(base_url, token)
+        self._http = httpx2.Client(transport=transport, **self._settings)
+
+    def ask(self, ask: Ask[A], /) -> A:
+        """Send a request, again where the connection broke, and return its answer.
+
+        Raises:
+            Unavailable: When it cannot be reached, or what answers is not the ledger API.
+            GpuledgerError: What it was refused with.
+        """
+        return read(self.base_url, ask, self._send(ask))
 
     def close(self) -> None:
         """Close the connections."""
@@ -80,80 +99,56 @@ class Transport:
         """Close the connections."""
         self.close()
 
-    def _get(self, kind: type[A], path: str, **parameters: Parameter) -> A:
-        given = {name: _text(value) for name, value in parameters.items() if value is not None}
-        return self._read(kind, path, self._send("GET", path, params=given))
-
-    def _post(
-        self,
-        kind: type[A],
-        path: str,
-        body: Mapping[str, object],
-        *,
-        key: str | None = None,
-        dry_run: bool = False,
-    ) -> A:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key or str(uuid.uuid4())}
-        params = {"dry_run": "true"} if dry_run else {}
-        sent = self._send("POST", path, params=params, content=msgspec.json.encode(body), headers=headers)
-        return self._read(kind, path, sent)
-
-    def _read(self, kind: type[A], path: str, response: httpx2.Response) -> A:
-        if response.is_success:
-            try:
-                return msgspec.json.decode(response.content, type=kind)
-            except msgspec.DecodeError as error:
-                raise Unavailable(
-                    f"what answers at {self.base_url}{path} is not the ledger API of this version: {error}",
-                    hint="check GPULEDGER_API_URL, and upgrade the older side",
-                ) from error
-        raise _error(self.base_url, path, response)
-
-    def _send(self, method: str, path: str, **sent: Any) -> httpx2.Response:  # noqa: ANN401 - what httpx2 takes
+    def _send(self, ask: Ask[A]) -> httpx2.Response:
         try:
-            for attempt in retry_context(
-                on=httpx2.NetworkError, attempts=_ATTEMPTS, timeout=_PATIENCE_S, wait_max=0.5, wait_jitter=0.1
-            ):
+            for attempt in retry_context(**_BOUNDS):
                 with attempt:
-                    return self._http.request(method, path, **sent)
+                    return self._http.request(
+                        ask.method, ask.path, params=ask.params, content=ask.content, headers=ask.headers
+                    )
         except httpx2.TransportError as error:
-            raise Unavailable(
-                f"the ledger API at {self.base_url} cannot be reached: {error}",
-                hint="gpuledger serve starts it; GPULEDGER_API_URL says where it is",
-            ) from error
+            raise self._unreached(error) from error
         raise AssertionError("retry_context returns or raises")  # pragma: no cover
 
 
-def _text(value: str | int | Moment) -> str:
-    if isinstance(value, dt.datetime):
-        if value.tzinfo is None:
-            raise Refused(f"instant {value} has no zone", hint="give it one, such as datetime.UTC")
-        return value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
-    return value.isoformat() if isinstance(value, dt.date) else str(value)
+class AsyncTransport(_Connection):
+    """Sends questions and orders for asyncio; many may be under way at once.
 
+    Args:
+        base_url: Where the API answers, such as ``http://127.0.0.1:8080``.
+        token: The text of a token; none where the API is open.
+        transport: Another way to reach it, for tests.
+    """
 
-def _error(base_url: str, path: str, response: httpx2.Response) -> GpuledgerError:
-    try:
-        problem = msgspec.json.decode(response.content, type=answers.Problem)
-    except msgspec.DecodeError:
-        return Unavailable(
-            f"what answers at {base_url}{path} is not the ledger API: HTTP {response.status_code}",
-            hint="check GPULEDGER_API_URL",
-        )
-    match response.status_code:
-        case 401:
-            return Unidentified(problem.detail, hint=problem.hint)
-        case 403:
-            return Forbidden(problem.detail, hint=problem.hint)
-        case 404:
-            return NotFound(problem.detail, hint=problem.hint)
-        case 409 if problem.type.endswith("/key-reused"):
-            return KeyReused(problem.detail, hint=problem.hint)
-        case 409:
-            return Conflict(problem.detail, hint=problem.hint)
-        case 503:
-            return Unavailable(problem.detail, hint=problem.hint)
-        case status if status >= 500:  # noqa: PLR2004 - the server's own faults
-            return Corrupt(problem.detail, hint=problem.hint)
-        case _:
-            return Refused(problem.detail, hint=problem.hint)
+    def __init__(
+        self, base_url: str, token: str | None = None, *, transport: httpx2.AsyncBaseTransport | None = None
+    ) -> None:
+        super().__init__(base_url, token)
+        self._http = httpx2.AsyncClient(transport=transport, **self._settings)
+
+    async def ask(self, ask: Ask[A], /) -> A:
+        """Send a request, again where the connection broke, and return its answer; raises as ``Transport.ask``."""
+        return read(self.base_url, ask, await self._send(ask))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        await self.close()
+
+    async def _send(self, ask: Ask[A]) -> httpx2.Response:
+        try:
+            async for attempt in retry_context(**_BOUNDS):
+                with attempt:
+                    return await self._http.request(
+                        ask.method, ask.path, params=ask.params, content=ask.content, headers=ask.headers
+                    )
+        except httpx2.TransportError as error:
+            raise self._unreached(error) from error
+        raise AssertionError("retry_context returns or raises")  # pragma: no cover

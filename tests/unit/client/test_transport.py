@@ -1,5 +1,6 @@
 """How the API is asked: what is sent, and how it fails."""
 
+import asyncio
 import datetime as dt
 import json
 
@@ -9,7 +10,7 @@ import stamina
 from tests.unit.client.scripted import ORDER, answering, asked, client_of
 
 from gpuledger.api.examples import EXAMPLES
-from gpuledger.client import LedgerClient
+from gpuledger.client import AsyncLedgerClient, LedgerClient
 from gpuledger.kernel.errors import (
     Conflict,
     Corrupt,
@@ -139,3 +140,35 @@ def test_names_of_a_newer_api_are_ignored() -> None:
     body = {**EXAMPLES["listBooks"], "later": 1}
     with client_of(lambda _: httpx2.Response(200, content=json.dumps(body))) as client:
         assert client.books().dead_letters == 0
+
+
+def test_who_awaits_is_tried_as_often_and_under_the_same_key() -> None:
+    keys = []
+
+    def lost(request: httpx2.Request) -> httpx2.Response:
+        keys.append(request.headers["idempotency-key"])
+        if len(keys) == 1:
+            raise httpx2.ReadError("reset", request=request)
+        return httpx2.Response(200, json=EXAMPLES["grant"])
+
+    async def order() -> bool:
+        transport = httpx2.MockTransport(lost)
+        async with AsyncLedgerClient("http://127.0.0.1:8080", transport=transport) as client:
+            return (await client.grant(ORDER)).applied
+
+    with stamina.set_testing(True, attempts=3):
+        assert asyncio.run(order())
+    assert (len(keys), len(set(keys))) == (2, 1)
+
+
+def test_who_awaits_is_told_what_cannot_be_reached() -> None:
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused", request=request)
+
+    async def ask() -> None:
+        transport = httpx2.MockTransport(refuse)
+        async with AsyncLedgerClient("http://127.0.0.1:8080", transport=transport) as client:
+            await client.clusters()
+
+    with stamina.set_testing(True, attempts=2), pytest.raises(Unavailable, match="cannot be reached"):
+        asyncio.run(ask())

@@ -1,0 +1,18 @@
+"""What the client changes is described so that it may be sent again."""
+
+from gpuledger.client import Order
+from gpuledger.client.changes import admit, grant, post_events, transfer
+
+ORDER = Order("a/b", 5, cluster="alpha", period="2026-12", reason="why")
+
+
+def test_every_command_carries_a_key_that_is_kept_over_repetitions() -> None:
+    for ask in (admit("alpha", "w"), grant(ORDER), transfer(ORDER, "a/c")):
+        assert ask.headers["Idempotency-Key"] == ask.headers["Idempotency-Key"] != ""
+    assert grant(ORDER, key="k").headers["Idempotency-Key"] == "k"
+
+
+def test_events_travel_as_lines() -> None:
+    ask = post_events(iter([b'{"id": "1"}', b'{"id": "2"}']))
+    assert ask.content == b'{"id": "1"}\n{"id": "2"}'
+    assert ask.headers["Content-Type"] == "application/x-ndjson"
