@@ -36,6 +36,12 @@ page = st.navigation(
             icon=":material/timeline:",
             url_path="work",
         ),
+        st.Page(
+            PAGES / "lesson.py",
+            title="Lesson",
+            icon=":material/school:",
+            url_path="lesson",
+        ),
     ],
     position="top",
 )

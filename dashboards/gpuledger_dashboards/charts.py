@@ -13,6 +13,7 @@ import altair as alt
 from gpuledger_dashboards.budgets import PART_BUDGET, PART_CHARGED, PART_FREE, Bar, Cause, Mark
 from gpuledger_dashboards.fair_share import ENTITLED, USED
 from gpuledger_dashboards.fair_share import Bar as ServedBar
+from gpuledger_dashboards.lesson import Bar as TeamBar
 from gpuledger_dashboards.views import DayValue, Layer
 from gpuledger_dashboards.work import ALLOCATED, FREE, SUSPENDED, WAITED, Span
 
@@ -227,6 +228,41 @@ def course(spans: Sequence[Span]) -> alt.Chart:
             tooltip=[alt.Tooltip("text:N", title="What")],
         )
         .properties(height=max(len(kinds), 2) * _ROW, width="container", autosize=_AUTOSIZE)
+    )
+    return chart
+
+
+def teams(bars: Sequence[TeamBar], colours: dict[str, str], *, most: int) -> alt.Chart:
+    """Return bars per team side by side, each with its number of GPUs, coloured by kind.
+
+    Args:
+        bars: What is drawn.
+        colours: Kind -> its colour, in the order of the legend.
+        most: Where the axis ends, so that charts one after the other can be compared; further out where a bar does.
+    """
+    end = max(most, *(bar.gpus for bar in bars))
+    kinds = [kind for kind in colours if any(bar.kind == kind for bar in bars)]
+    together = len({bar.team for bar in bars}) == len(bars)
+    base: alt.Chart = alt.Chart(_data(asdict(bar) for bar in bars)).encode(
+        x=alt.X(
+            "gpus:Q",
+            title="GPUs",
+            axis=alt.Axis(format=".0f", tickCount=5),
+            scale=alt.Scale(domain=[0, end]),
+        ),
+        y=alt.Y("team:N", title=None, axis=alt.Axis(ticks=False, labelFontSize=14)),
+    )
+    if not together:
+        base = base.encode(yOffset=alt.YOffset("kind:N", sort=kinds))
+    drawn = base.mark_bar().encode(
+        color=alt.Color("kind:N", scale=_scale(colours), legend=_legend("Kind")),
+        tooltip=[
+            alt.Tooltip("team:N", title="Team"), alt.Tooltip("kind:N", title="What"),
+            alt.Tooltip("gpus:Q", title="GPUs", format=".1f"),
+        ],
+    )  # fmt: skip
+    chart: alt.Chart = drawn.properties(
+        height=4 * (_ROW if together else 2 * _ROW), width="container", autosize=_AUTOSIZE
     )
     return chart
 

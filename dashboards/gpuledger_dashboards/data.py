@@ -10,7 +10,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from gpuledger import settings
-from gpuledger.client import LedgerClient, answers, stories
+from gpuledger.client import LedgerClient, answers, plans, stories
 from gpuledger.kernel.errors import Refused
 
 TTL_S = 30
@@ -92,6 +92,11 @@ def workload(name: str, cluster: str | None) -> stories.Workload:
     return _workload(asker(), name, cluster)
 
 
+def divide(tree: plans.Tree) -> plans.Divided:
+    """Return how the policy divides a tree that was made up."""
+    return _divide(asker(), tree)
+
+
 def forget() -> None:
     """Ask again at the next look."""
     for cached in (_clusters, _layers, _budget_vs_actual, _allocations, _workload):
@@ -121,3 +126,9 @@ def _allocations(asker: Asker, cluster: str) -> answers.Cycle:
 @st.cache_data(ttl=TTL_S, show_spinner=False)
 def _workload(asker: Asker, name: str, cluster: str | None) -> stories.Workload:
     return _client(asker).workload(name, cluster=cluster)
+
+
+@st.cache_data(ttl=3600, max_entries=1000, show_spinner=False, hash_funcs={plans.Tree: repr})
+def _divide(asker: Asker, tree: plans.Tree) -> plans.Divided:
+    """Ask once for each tree: nothing that anybody books changes the answer."""
+    return _client(asker).divide(tree)

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn, TypeVar
+from typing import Literal, NoReturn, TypeVar
 
 import streamlit as st
 
@@ -68,6 +68,27 @@ def explain(why: empty.Why) -> None:
     st.info(figures.plain(" ".join(filter(None, (why.sentence, why.remedy)))), icon=":material/help:")
     if why.command:
         st.code(why.command, language="bash")
+
+
+def choose(
+    label: str, options: Mapping[str, str], name: str, *, width: int | Literal["stretch"] = "stretch"
+) -> str:
+    """Let the reader choose one of several; the choice stands in the page's address under a name of its own.
+
+    Args:
+        label: What is chosen.
+        options: Name in the address -> what the reader sees; the first is chosen unless the address says otherwise.
+        name: The parameter of the address.
+        width: Of the box, in pixels; as wide as there is room unless given.
+    """
+    names = list(options)
+    asked = st.query_params.get(name)
+    index = names.index(asked) if asked in names else 0
+    chosen: str = st.selectbox(
+        label, names, index=index, format_func=options.__getitem__, key=name, width=width
+    )
+    st.query_params[name] = chosen
+    return chosen
 
 
 def ink() -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from tests.unit.dashboards.answers import budget, budget_row, cycle, layers, layers_row, status, story
 
-from gpuledger.client import answers, stories
+from gpuledger.client import answers, plans, stories
 from gpuledger.kernel.errors import NotFound
 from gpuledger_dashboards import run
 
 PAGES = Path(run.APP).parent / "app_pages"
-PYRAMID, BUDGET, SHARES, WORK = (
-    PAGES / f"{name}.py" for name in ("pyramid", "budget_versus_actual", "fair_share", "work")
+PYRAMID, BUDGET, SHARES, WORK, LESSON = (
+    PAGES / f"{name}.py" for name in ("pyramid", "budget_versus_actual", "fair_share", "work", "lesson")
 )
 
 
@@ -29,6 +29,7 @@ class FakeClient:
     unknown: Exception | None = None
     error: Exception | None = None
     asked: list[tuple[object, ...]] = field(default_factory=list)
+    trees: list[plans.Tree] = field(default_factory=list)
 
     def clusters(self) -> answers.Clusters:
         if self.error:
@@ -50,6 +51,11 @@ class FakeClient:
         if self.unknown:
             raise self.unknown
         return self.told
+
+    def divide(self, tree: plans.Tree) -> plans.Divided:
+        self.trees.append(tree)
+        names = tuple(node.account for node in tree.accounts)
+        return plans.Divided(issued=dict.fromkeys(names, "25"), order=names, idle="0")
 
     def budget_vs_actual(self, *, cluster: str, period: str) -> answers.BudgetVersusActual:
         self.asked.append((cluster, period))
