@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuledger.events.workload import WorkloadFact
+from gpuledger.events.workload import Resized, Started, WorkloadFact
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger.charges import CHARGE, PHYSICAL, desired
 from gpuledger.ledger.facts import Known
@@ -238,6 +238,36 @@ def test_cores_and_memory_of_a_virtual_device_are_no_devices(folder: Path) -> No
 def test_the_pods_of_a_workload_are_not_charged_beside_it(folder: Path) -> None:
     story = Story(folder / "kueue-and-pods.ndjson", "pods")
     assert story.charged() == {"job-both": {OCTOBER: 16 * HOUR}, "free": {OCTOBER: 8 * HOUR}}
+
+
+@pytest.mark.trap(20, "kueue")
+def test_the_pods_of_a_jobset_are_of_its_workload_though_they_do_not_name_kueue(folder: Path) -> None:
+    """6 GPUs for 240 s; three pods, owned by a Job of the JobSet, were seen to go after the Workload was gone."""
+    story = Story(folder / "kueue-jobset.ndjson", "kueue")
+    assert story.charged() == {"job-llm": {OCTOBER: 6 * 240}}
+    (history,) = story.histories().values()
+    hosts = [(segment.to_s - segment.from_s, segment.hosts) for segment in history.segments if segment.to_s]
+    assert hosts == [(60, ()), (180, ("node-1", "node-2"))], "where it is follows from its pods"
+    told = [event.data.host_gpus_milli for event in story.events if isinstance(event.data, Resized)]
+    assert told[0] == {"node-1": 4000, "node-2": 2000}
+
+
+@pytest.mark.trap(15, "pods")
+@pytest.mark.trap(19, "pods")
+def test_devices_of_claims_are_what_their_driver_says_and_a_shared_one_is_charged_once(folder: Path) -> None:
+    """Two GPUs for 240 s; a network device beside one GPU for 180 s counts for nothing; the others run still."""
+    story = Story(folder / "pods-claims.ndjson", "pods")
+    assert story.charged() == {"train": {OCTOBER: 2 * 240}, "plain": {OCTOBER: 180}}
+    started = {e.data.workload.split("/")[1]: e.data for e in story.events if isinstance(e.data, Started)}
+    assert {name: one.gpus_milli for name, one in started.items()} == {
+        "train": 2000,
+        "tune": 428,
+        "serve-0": 1000,
+        "serve-11": 0,
+        "plain": 1000,
+    }
+    assert started["train"].gpu_uuids == [f"GPU-{k:08d}-0000-4000-8000-000000000000" for k in (0, 1)]
+    assert (story.faults, story.odd) == ([], ["shared-claim"])
 
 
 def test_the_same_stream_told_twice_is_the_same_facts(folder: Path, tmp_path: Path) -> None:

@@ -11,11 +11,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import msgspec
 
 from gpuledger.collect.kubernetes_api import RESOURCES, Api, Gone, Resource
+from gpuledger.collect.kubernetes_listening import (
+    LISTED,
+    WAITING_MAX,
+    Heard,
+    Listener,
+    listed,
+    waiting,
+)
 from gpuledger.collect.kubernetes_state import PositionFile
 from gpuledger.events.envelope import Event, make
 from gpuledger.events.heartbeat import Heartbeat
@@ -23,8 +30,9 @@ from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter
 from gpuledger.ingest.importer import Sink, take_records
 from gpuledger.ingest.intake import Taken
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
-from gpuledger.kernel.errors import BadRecord, Unavailable
-from gpuledger.sources.kubernetes.objects import Node, Pod, PodGroup, Workload
+from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.kubernetes.claims import ResourceClaim, ResourceSlice, is_of_gpus
+from gpuledger.sources.kubernetes.objects import Node, Part, Pod, PodGroup, Workload
 from gpuledger.sources.kubernetes.pods import TERMINAL
 from gpuledger.sources.kubernetes.reading import ADDED, BOOKMARK, DELETED, VANISHED, condition, decode
 from gpuledger.sources.kubernetes.watching import Watched
@@ -34,20 +42,12 @@ from gpuledger.sources.values import Odd
 SOURCE = "pods"
 """The source that reads a dead letter of a collector again; all of them read every kind."""
 
-BATCH = 500
-WAITING_MAX = 4 * BATCH
 HEARTBEAT_S = 60
-WATCH_S = 300
-"""How long one watch goes on before it is asked for anew."""
-
-PAUSE_S, PAUSE_MAX_S = 1, 60
-"""Between two watches; doubled while the API cannot be reached."""
-
 CATCH_UP_S = 1
 """How long a single look waits for what has changed since the last one."""
 
-LISTED = "LISTED"
-"""Beside the words of a watch: this is all there is of the kind."""
+TOLD_BY_PODS = frozenset(("ResourceClaim", "ResourceSlice"))
+"""Kinds that are no facts of their own, and are kept while they are there: pods say nothing without them."""
 
 
 @dataclass(slots=True)
@@ -75,24 +75,6 @@ class Collected:
         }
 
 
-class Heard(NamedTuple):
-    """What the API said of a kind.
-
-    Args:
-        kind: The kind.
-        change: A word of a watch, or ``LISTED``.
-        objects: The object that changed, or all there are.
-        version: How far it has come with it.
-        at_s: When it was heard.
-    """
-
-    kind: str
-    change: str
-    objects: Sequence[bytes]
-    version: str
-    at_s: int
-
-
 class Collector:
     """Watches one cluster.
 
@@ -113,6 +95,7 @@ class Collector:
         self._position = file.read()
         self._beat_s = 0
         self.collected = Collected()
+        self._interpreter.standing.restore(self._position.jobs)
         for resource in RESOURCES:  # what was told of them is not told again
             for raw in self._position.living.get(resource.kind, {}).values():
                 with suppress(BadRecord):  # then its next state says it all
@@ -126,7 +109,12 @@ class Collector:
             Refused: When the API does not let us.
         """
         for resource, version in self._api.resources():
-            self._book(list(self._catch_up(resource, version)))
+            try:
+                self._book(list(self._catch_up(resource, version)))
+            except Refused as error:
+                if not resource.is_optional:
+                    raise
+                self._tell([("no-right", f"{error.message}; {error.hint}")])
         self._heartbeat()
         return self.collected
 
@@ -140,11 +128,13 @@ class Collector:
         on_batch(self.look())
         heard: queue.Queue[Heard | Exception] = queue.Queue(WAITING_MAX)
         for resource, version in self._api.resources():
-            since = self._position.versions[resource.kind]
+            since = self._position.versions.get(resource.kind)
+            if since is None:
+                continue  # it is done without
             listener = Listener(self._api, resource, version, self._clock, heard)
             threading.Thread(target=listener.run, args=(since, stop), daemon=True).start()
         while not stop.is_set():
-            batch = list(_waiting(heard))
+            batch = list(waiting(heard))
             self._book(batch)
             self._heartbeat()
             if batch:
@@ -177,7 +167,7 @@ class Collector:
                 except BadRecord as error:
                     letters.append(self._letter(line, error))
                     continue
-                self._remember(heard.kind, change, raw, tells=bool(facts))
+                self._remember(heard.kind, change, raw, tells=bool(facts) or heard.kind in TOLD_BY_PODS)
                 if facts:
                     records.append((line, list(facts)))
                 self._tell(oddities)
@@ -193,6 +183,7 @@ class Collector:
             if heard.version:
                 self._position.versions[heard.kind] = heard.version
         if batch:
+            self._position.jobs = self._interpreter.standing.kept()
             self._file.write(self._position)
 
     def _states(self, heard: Heard) -> Iterator[tuple[str, bytes, int]]:
@@ -210,6 +201,8 @@ class Collector:
         for raw in gone.values():
             self.collected.vanished += 1
             yield VANISHED, raw, self._position.seen.get(heard.kind, heard.at_s)
+        if heard.kind == "Workload":  # of those that were over nothing else tells that they are gone
+            self._interpreter.standing.only({_path(raw) for raw in heard.objects}, heard.at_s)
 
     def _remember(self, kind: str, change: str, raw: bytes, *, tells: bool) -> None:
         """Keep the state of an object that tells of GPUs, until it is over or gone."""
@@ -266,77 +259,9 @@ class Collector:
         self._beat_s = now_s
 
 
-class Listener:
-    """Listens to one kind, and lists it again when the API has forgotten where it was.
-
-    Args:
-        api: The cluster's API.
-        resource: The kind.
-        version: The version to read.
-        clock: Says when something was heard.
-        heard: Where to put it.
-    """
-
-    def __init__(
-        self,
-        api: Api,
-        resource: Resource,
-        version: str,
-        clock: Clock,
-        heard: "queue.Queue[Heard | Exception]",
-    ) -> None:
-        self._api, self._resource, self._version = api, resource, version
-        self._clock, self._heard = clock, heard
-
-    def run(self, since: str, stop: threading.Event) -> None:
-        """Put what is heard into the queue until told to stop; what no waiting mends is put there too and ends it."""
-        known: str | None = since
-        pause_s = PAUSE_S
-        try:
-            while not stop.is_set():
-                try:
-                    known = self._list() if known is None else self._watch(known)
-                    pause_s = PAUSE_S
-                except Gone:
-                    known = None
-                    continue
-                except Unavailable:
-                    pause_s = min(2 * pause_s, PAUSE_MAX_S)
-                stop.wait(pause_s)
-        except Exception as error:  # noqa: BLE001 - one that ended in silence would look like a kind without news
-            self._heard.put(error)
-
-    def _list(self) -> str:
-        found = listed(self._api, self._resource, self._version, self._clock)
-        self._heard.put(found)
-        return found.version
-
-    def _watch(self, since: str) -> str:
-        kind = self._resource.kind
-        for change in self._api.watch(self._resource, self._version, since, WATCH_S):
-            since = change.version or since
-            self._heard.put(Heard(kind, change.change, [change.object], since, seconds(self._clock.now())))
-        self._heard.put(Heard(kind, BOOKMARK, (), since, seconds(self._clock.now())))
-        return since
-
-
-def listed(api: Api, resource: Resource, version: str, clock: Clock) -> Heard:
-    """List a kind.
-
-    Raises:
-        Unavailable: When the API cannot be reached, or its list changes faster than it can be read.
-        Refused: When the API does not let us.
-    """
-    try:
-        listing = api.list(resource, version)
-    except Gone as error:
-        raise Unavailable(error.message, hint="the list is read again") from error
-    return Heard(resource.kind, LISTED, listing.objects, listing.version, seconds(clock.now()))
-
-
 def in_short(kind: str, raw: bytes) -> bytes | None:
     """Return what is read of an object, or None when it is over: nothing that it may say will add anything."""
-    found: Pod | Workload | PodGroup | Node
+    found: Part
     match kind:
         case "Pod":
             found = decode(Pod, raw)
@@ -349,43 +274,42 @@ def in_short(kind: str, raw: bytes) -> bytes | None:
                 return None
         case "PodGroup":
             found = decode(PodGroup, raw)
+        case "ResourceClaim":
+            found = decode(ResourceClaim, raw)
+        case "ResourceSlice":
+            found = decode(ResourceSlice, raw)
+            if not is_of_gpus(found):
+                return None
         case _:
             found = decode(Node, raw)
     return msgspec.json.encode({"kind": kind, **msgspec.to_builtins(found)})
 
 
 def _uid(raw: bytes) -> str:
-    try:
-        meta = msgspec.json.decode(raw, type=_Identified).metadata
-    except msgspec.DecodeError:
-        return ""
+    meta = _meta(raw)
     return meta.uid or meta.name
+
+
+def _path(raw: bytes) -> str:
+    meta = _meta(raw)
+    return f"{meta.namespace}/{meta.name}/{meta.uid}"
+
+
+def _meta(raw: bytes) -> "_Meta":
+    try:
+        return msgspec.json.decode(raw, type=_Identified).metadata
+    except msgspec.DecodeError:
+        return _Meta()
 
 
 def _line(change: str, raw: bytes, at_s: int) -> bytes:
     return msgspec.json.encode({"type": change, "object": msgspec.Raw(raw), "observedAt": iso(instant(at_s))})
 
 
-def _waiting(heard: "queue.Queue[Heard | Exception]") -> Iterator[Heard]:
-    """Yield what waits, at most a batch of it; wait a second for the first.
-
-    Raises:
-        Exception: What a listener could not go on with.
-    """
-    try:
-        item = heard.get(timeout=1)
-        for _ in range(BATCH):
-            if isinstance(item, Exception):
-                raise item
-            yield item
-            item = heard.get_nowait()
-    except queue.Empty:
-        return
-
-
 class _Meta(msgspec.Struct):
     uid: str = ""
     name: str = ""
+    namespace: str = ""
 
 
 class _Identified(msgspec.Struct):

@@ -26,17 +26,24 @@ class Resource:
         plural: Their name in a path.
         group: Their API group; empty for the core.
         versions: Versions that can be read, the preferred one first.
+        is_optional: Whether a collector does without it where it has no right to it.
     """
 
     kind: str
     plural: str
     group: str
     versions: tuple[str, ...]
+    is_optional: bool = False
 
 
-# Nodes before pods: they say what a part of a device is. Workloads before the pods that they stand for.
+_CLAIMS = "resource.k8s.io", ("v1", "v1beta2", "v1beta1"), True
+
+# Nodes, slices and claims before pods: they say what a part of a device is, and which devices a pod was given.
+# Workloads before the pods that they stand for.
 RESOURCES = (
     Resource("Node", "nodes", "", ("v1",)),
+    Resource("ResourceSlice", "resourceslices", *_CLAIMS),
+    Resource("ResourceClaim", "resourceclaims", *_CLAIMS),
     Resource("Workload", "workloads", "kueue.x-k8s.io", ("v1beta2", "v1beta1")),
     Resource("PodGroup", "podgroups", "scheduling.run.ai", ("v2alpha2",)),
     Resource("Pod", "pods", "", ("v1",)),

@@ -13,6 +13,7 @@ class _Stored(msgspec.Struct):
     versions: dict[str, str]
     living: dict[str, dict[str, msgspec.Raw]]
     seen: dict[str, int]
+    jobs: dict[str, tuple[list[str], int | None]] = msgspec.field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -23,11 +24,13 @@ class Position:
         versions: Kind -> the version up to which everything is booked.
         living: Kind -> uid -> the last state of each object that tells of GPUs and is there still.
         seen: Kind -> when the API last said anything of it, in seconds since the epoch.
+        jobs: Kueue Workload -> the jobs whose pods book nothing because of it, and when it was gone.
     """
 
     versions: dict[str, str] = field(default_factory=dict)
     living: dict[str, dict[str, bytes]] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
+    jobs: dict[str, tuple[list[str], int | None]] = field(default_factory=dict)
 
 
 class PositionFile:
@@ -56,7 +59,7 @@ class PositionFile:
                 hint="remove it: everything is listed again, and what is booked is not booked twice",
             ) from error
         living = {kind: {uid: bytes(raw) for uid, raw in of.items()} for kind, of in stored.living.items()}
-        return Position(stored.versions, living, stored.seen)
+        return Position(stored.versions, living, stored.seen, stored.jobs)
 
     def write(self, position: Position) -> None:
         """Keep a position.
@@ -67,7 +70,7 @@ class PositionFile:
         living = {
             kind: {uid: msgspec.Raw(raw) for uid, raw in of.items()} for kind, of in position.living.items()
         }
-        text = msgspec.json.encode(_Stored(position.versions, living, position.seen))
+        text = msgspec.json.encode(_Stored(position.versions, living, position.seen, position.jobs))
         beside = self.path.with_suffix(".new")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -58,6 +58,7 @@ REASONS: Mapping[str, str] = {
     "shared-devices": "The node tells slices, and not how many devices they are parts of.",
     "time-out-of-range": "A time is outside the years 1970 to 2100: the clock or the unit is wrong.",
     "truncated-gzip": "The compressed file ends too early; nothing behind this place could be read.",
+    "unknown-claim": "A pod holds devices of a claim, and what the claim was given was not seen.",
     "unknown-fraction": "A part of a GPU is held whose size is not known.",
     "unknown-job": "The row belongs to a job that no other row tells of.",
     "unknown-kind": "Objects of this kind say nothing about GPUs.",

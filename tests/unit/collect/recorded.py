@@ -17,11 +17,18 @@ PATHS = {
     "Pod": "/api/v1/pods",
     "Workload": "/apis/kueue.x-k8s.io/v1beta2/workloads",
     "PodGroup": "/apis/scheduling.run.ai/v2alpha2/podgroups",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/resourceclaims",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
 }
 CUT = 0
 """The status of an answer that ends before its end."""
 
-GROUPS = {"kueue.x-k8s.io": ("v1beta1", "v1beta2"), "scheduling.run.ai": ("v2alpha2",)}
+GROUPS = {
+    "kueue.x-k8s.io": ("v1beta1", "v1beta2"),
+    "resource.k8s.io": ("v1", "v1beta1"),
+    "scheduling.run.ai": ("v2alpha2",),
+}
+USUAL, CLAIMS = ("kueue.x-k8s.io", "scheduling.run.ai"), "resource.k8s.io"
 
 
 class Recorded:
@@ -31,7 +38,7 @@ class Recorded:
         groups: API groups beside the core that it serves.
     """
 
-    def __init__(self, groups: tuple[str, ...] = tuple(GROUPS)) -> None:
+    def __init__(self, groups: tuple[str, ...] = USUAL) -> None:
         self.groups = groups
         self.version = 100
         self.objects: dict[str, dict[str, Object]] = {kind: {} for kind in PATHS}

@@ -1,69 +1,42 @@
 """The collector against recorded answers: nothing twice, nothing lost, from where it stopped."""
 
 import datetime as dt
-import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.collect.recorded import Recorded, served
+from tests.unit.collect.ledgers import Ledger
+from tests.unit.collect.recorded import CLAIMS, Recorded, served
 from tests.unit.sources.kubernetes.building import (
+    Object,
     admission,
     assignment,
     bound,
+    claim,
+    claiming,
     conditions,
     node,
+    offered,
     pod,
     pod_set,
     terminated,
     workload,
 )
 
-from gpuledger.collect.kubernetes import LISTED, Collected, Collector, Heard, Listener, in_short
-from gpuledger.collect.kubernetes_api import RESOURCES, KubernetesApi
+from gpuledger.collect.kubernetes import Collected, Collector, in_short
+from gpuledger.collect.kubernetes_api import KubernetesApi
+from gpuledger.collect.kubernetes_listening import Listener
 from gpuledger.collect.kubernetes_state import PositionFile
-from gpuledger.events.envelope import Event
 from gpuledger.events.heartbeat import Heartbeat
-from gpuledger.ingest.dead_letters import DeadLetter
-from gpuledger.ingest.intake import Taken
+from gpuledger.events.workload import Started
 from gpuledger.kernel.clock import FixedClock
-from gpuledger.kernel.errors import Refused, TooLarge, Unavailable
+from gpuledger.kernel.errors import Refused, Unavailable
+from gpuledger.sources.kubernetes import standing
 from gpuledger.sources.registry import source
 
 NOON = dt.datetime(2026, 10, 31, 22, tzinfo=dt.UTC)
 AT_8, AT_9 = "2026-10-31T20:00:00Z", "2026-10-31T21:00:00Z"
-
-
-class Ledger:
-    """Knows facts by their identity."""
-
-    def __init__(self) -> None:
-        self.facts: dict[tuple[str, str], Event] = {}
-        self.letters: list[DeadLetter] = []
-        self.is_down = False
-        self.too_large: str | None = None
-        """The workload whose amounts it cannot hold."""
-
-    def take(self, events: Sequence[tuple[Event, bytes]], letters: Sequence[DeadLetter]) -> Taken:
-        if self.is_down:
-            raise Unavailable("the database is down")
-        if any(
-            getattr(event.data, "workload", None) == self.too_large for event, _ in events if self.too_large
-        ):
-            raise TooLarge("an amount is larger than the ledger can hold")
-        taken = Taken()
-        for event, _ in events:
-            if self.facts.setdefault((event.source, event.id), event) is event:
-                taken.accepted.add((event.source, event.id))
-            else:
-                assert self.facts[event.source, event.id].digest == event.digest  # one body under one id
-                taken.repeated += 1
-        self.letters += letters
-        return taken
-
-    def told(self) -> list[str]:
-        return [event.name for event in self.facts.values() if not isinstance(event.data, Heartbeat)]
 
 
 @pytest.fixture
@@ -269,49 +242,6 @@ def test_an_account_that_loses_its_rights_stops_it(
         start().watch(threading.Event(), on_batch)
 
 
-class _Pauses(threading.Event):
-    """Stops a listener after so many pauses, none of which it waits for."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self._count, self.taken = count, list[float]()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        assert timeout is not None
-        self.taken.append(timeout)
-        if len(self.taken) == self._count:
-            self.set()
-        return self.is_set()
-
-
-def test_a_listener_backs_off_while_the_api_is_in_trouble_and_no_longer_than_a_minute(
-    recorded: Recorded, clock: FixedClock, tmp_path: Path
-) -> None:
-    """Too many requests, errors of the server, cut connections: each pause is twice the last, until one answers."""
-    recorded.troubles["Pod"] = [429, 500, None, 503, 429, 500, 429]
-    heard: queue.Queue[Heard | Exception] = queue.Queue()
-    pauses = _Pauses(9)
-    with served(recorded, tmp_path) as config:
-        Listener(KubernetesApi(config), RESOURCES[3], "v1", clock, heard).run("100", pauses)
-    assert pauses.taken == [2, 4, 8, 16, 32, 60, 60, 1, 1]
-    changes = [item.change for item in list(heard.queue) if isinstance(item, Heard)]
-    assert changes[0] == "ADDED", "nothing was missed"
-    assert not [item for item in list(heard.queue) if isinstance(item, Exception)]
-
-
-def test_a_listener_lists_again_after_410_however_often_the_list_fails(
-    recorded: Recorded, clock: FixedClock, tmp_path: Path
-) -> None:
-    recorded.forget()
-    recorded.troubles["Pod"] = [410, 500, 429]
-    heard: queue.Queue[Heard | Exception] = queue.Queue()
-    pauses = _Pauses(4)
-    with served(recorded, tmp_path) as config:
-        Listener(KubernetesApi(config), RESOURCES[3], "v1", clock, heard).run("100", pauses)
-    assert pauses.taken == [2, 4, 1, 1]
-    assert next(item.change for item in list(heard.queue) if isinstance(item, Heard)) == LISTED
-
-
 def test_a_listener_that_breaks_is_not_taken_for_a_kind_without_news(
     start: Callable[[], Collector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +254,110 @@ def test_a_listener_that_breaks_is_not_taken_for_a_kind_without_news(
 
 def _broken(*_: object) -> str:
     raise ZeroDivisionError("a fault of ours")
+
+
+JOBSET = {
+    "ownerReferences": [{"kind": "Job", "name": "llm-0", "uid": "uid-job", "controller": True}],
+    "labels": {"jobset.sigs.k8s.io/jobset-name": "llm"},
+}
+SET = {"ownerReferences": [{"kind": "JobSet", "name": "llm", "uid": "uid-set", "controller": True}]}
+
+
+def of_jobset(finished: str | None = None) -> Object:
+    given = admission(assignment("main", 1, 8, "h100"))
+    types = {"Admitted": ("True", "Admitted", AT_8)}
+    types |= {"Finished": ("True", "Succeeded", finished)} if finished else {}
+    return workload(
+        "llm", [pod_set("main", 1, 8)], {"conditions": conditions(**types), "admission": given}, metadata=SET
+    )
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True], ids=["watched", "listed anew"])
+def test_a_pod_of_a_workload_that_is_over_is_charged_to_nobody_after_a_restart(
+    start: Callable[[], Collector], ledger: Ledger, recorded: Recorded, *, is_forgotten: bool
+) -> None:
+    """Nothing on the pod names Kueue: only the collector's memory says that the Workload carried its GPUs."""
+    found = pod("llm-0-x", 8, bound(AT_8), metadata=JOBSET)
+    recorded.happen("ADDED", of_jobset())
+    recorded.happen("ADDED", found)
+    start().look()
+    recorded.happen("MODIFIED", of_jobset(AT_9))
+    start().look()
+    over = pod("llm-0-x", 8, bound(AT_8, "Succeeded", containerStatuses=[terminated(AT_9)]), metadata=JOBSET)
+    recorded.happen("MODIFIED", over)
+    start().look()
+    recorded.happen("DELETED", of_jobset(AT_9))
+    if is_forgotten:
+        recorded.forget()
+    start().look()
+    recorded.happen("DELETED", over)
+    start().look()
+    started = [e.data for e in ledger.facts.values() if isinstance(e.data, Started)]
+    assert {(one.workload.split("/")[1], one.gpus_milli) for one in started} == {
+        ("x", 2000),
+        ("job-llm", 8000),
+    }
+    assert len(started) == 2
+    assert sum(e.name == "workload.ended" for e in ledger.facts.values()) == 1
+
+
+def test_what_it_remembers_of_workloads_is_bounded_however_long_it_runs(
+    start: Callable[[], Collector], recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standing, "GONE_MAX", 5)
+    collector = start()
+    collector.look()
+    sizes: list[tuple[int, int]] = []
+    pending = {"conditions": conditions(QuotaReserved=("False", "Pending", AT_8))}
+    for ten in range(1, 4):
+        for number in range(10):
+            one = workload(f"w{ten}{number}", [pod_set("main", 1, 8)], pending)
+            recorded.happen("ADDED", one)
+            recorded.happen("DELETED", one)
+        collector.look()
+        sizes.append((len(collector._interpreter.standing), len((tmp_path / "position").read_bytes())))
+    assert sizes == [sizes[0]] * 3
+    assert sizes[0][0] == 5
+
+
+def test_claims_are_remembered_over_a_restart(
+    start: Callable[[], Collector], ledger: Ledger, recorded: Recorded
+) -> None:
+    recorded.groups = (*recorded.groups, CLAIMS)
+    recorded.happen("ADDED", offered("node-1", {"gpu-0": {"uuid": "GPU-a"}}))
+    recorded.happen("ADDED", offered("nic", {}, driver="dra.net"))
+    recorded.happen("ADDED", claim("c", ["gpu-0"]))
+    recorded.happen("ADDED", claiming("y", "c", {"phase": "Pending"}, node=None))
+    start().look()
+    recorded.happen("MODIFIED", claiming("y", "c", bound(AT_8)))
+    start().look()
+    recorded.happen("DELETED", claim("c", ["gpu-0"]))
+    recorded.happen(
+        "DELETED", claiming("y", "c", bound(AT_8, "Succeeded", containerStatuses=[terminated(AT_9)]))
+    )
+    found = start().look()
+    assert found.dead_lettered == 0
+    one = [e.data for e in ledger.facts.values() if isinstance(e.data, Started)][-1]
+    assert (one.gpus_milli, one.gpu_uuids) == (1000, ["GPU-a"])
+    assert ledger.told()[-1] == "workload.ended"
+
+
+def test_without_a_right_to_claims_everything_else_is_booked_and_that_is_told(
+    start: Callable[[], Collector], recorded: Recorded
+) -> None:
+    """An account that was made before there were claims goes on."""
+    recorded.groups = (*recorded.groups, CLAIMS)
+    recorded.refuses |= {"ResourceClaim": 403, "ResourceSlice": 403}
+    stop = threading.Event()
+    seen: list[Collected] = []
+
+    def on_batch(collected: Collected) -> None:
+        seen.append(collected)
+        stop.set()
+
+    start().watch(stop, on_batch)
+    assert (seen[0].accepted, seen[0].dead_lettered, seen[0].anomalies["no-right"]) == (2, 0, 2)
+    assert "let the account get, list and watch resourceclaims" in "".join(seen[0].told)
 
 
 def test_only_what_may_still_say_something_is_kept() -> None:

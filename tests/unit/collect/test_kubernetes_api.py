@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.brokers.secured import Authority
-from tests.unit.collect.recorded import Recorded, kubeconfig, listening, served
+from tests.unit.collect.recorded import CLAIMS, Recorded, kubeconfig, listening, served
 from tests.unit.enforce.kubes import Kubernetes, queue, serving
 from tests.unit.enforce.kubes import pod as kube_pod
 from tests.unit.enforce.kubes import workload as kube_workload
@@ -18,7 +18,7 @@ from tests.unit.sources.kubernetes.building import bound, node, pod, pod_set, wo
 from gpuledger.collect.kubernetes_api import RESOURCES, Gone, KubernetesApi, Resource
 from gpuledger.kernel.errors import Conflict, Refused, Unavailable
 
-NODE, WORKLOAD, _, POD = RESOURCES
+NODE, _, _, WORKLOAD, _, POD = RESOURCES
 
 
 @pytest.fixture
@@ -45,6 +45,11 @@ def test_the_kinds_that_a_cluster_has_are_found_with_their_version(
         ("Workload", "v1beta2"),
         ("PodGroup", "v2alpha2"),
         ("Pod", "v1"),
+    ]
+    recorded.groups = (CLAIMS,)
+    assert [(resource.kind, version) for resource, version in api.resources()][1:3] == [
+        ("ResourceSlice", "v1"),
+        ("ResourceClaim", "v1"),
     ]
     recorded.groups = ()
     assert [resource.kind for resource, _ in api.resources()] == ["Node", "Pod"]

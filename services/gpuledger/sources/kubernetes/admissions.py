@@ -1,7 +1,9 @@
 """What a Kueue Workload asks for and what it was given: GPUs, their model, the hosts."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from gpuledger.sources.kubernetes.objects import (
     Admission,
@@ -26,11 +28,13 @@ class Placement:
         gpus_milli: How many, in milli-GPU.
         model: The flavor that they are of, where it is known.
         hosts: Where they are, where it is known.
+        host_gpus_milli: What each of the hosts gives, where they do not all give as much and it is known.
     """
 
     gpus_milli: int
     model: str | None
     hosts: list[str]
+    host_gpus_milli: dict[str, int] | None = None
 
 
 def asked(workload: Workload) -> int:
@@ -62,17 +66,24 @@ def placements(
     counts = {pod_set.name: pod_set.count for pod_set in spec.pod_sets or ()}
     through = {pods.name: pods.count for pods in reclaimable}
     found: dict[str | None, Placement] = {}
+    spread: dict[str | None, list[dict[str, int] | None]] = {}
     for given in admission.pod_set_assignments or ():
         held = gpus_milli(given.resource_usage or {})
         if not held:
             continue
         pods = counts.get(given.name, 0) if given.count is None else given.count
         left = max(pods - through.get(given.name, 0), 0)
+        on_hosts = _pods_by_host(given.topology_assignment)
+        is_told = left == pods > 0 and sum(on_hosts.values()) == pods and held % pods == 0
+        each = {host: held // pods * count for host, count in on_hosts.items()} if is_told else None
         held = held * left // pods if pods else held
         model = _flavor(given)
         placement = found.setdefault(model, Placement(0, model, []))
         placement.gpus_milli += held
-        placement.hosts = sorted({*placement.hosts, *_hosts(given.topology_assignment)})
+        placement.hosts = sorted({*placement.hosts, *on_hosts})
+        spread.setdefault(model, []).append(each)
+    for model, parts in spread.items():
+        found[model].host_gpus_milli = uneven(parts)
     if len(found) == 1:
         return {"": next(iter(found.values()))}
     return {f"-{model or 'other'}": placement for model, placement in found.items()}
@@ -102,12 +113,31 @@ def _flavor(given: Assignment) -> str | None:
     return None
 
 
-def _hosts(topology: Topology | None) -> list[str]:
-    """Return the hosts of a topology assignment, when its lowest level is the host."""
+def uneven(parts: Sequence[Mapping[str, int] | None]) -> dict[str, int] | None:
+    """Return what hosts give together, where they do not all give as much; None where they do, or a part is not known.
+
+    Args:
+        parts: Host -> milli-GPU.
+    """
+    each: Counter[str] = Counter()
+    for part in parts:
+        if part is None:
+            return None
+        each.update(part)
+    return dict(sorted(each.items())) if len(set(each.values())) > 1 and all(each.values()) else None
+
+
+def _pods_by_host(topology: Topology | None) -> dict[str, int]:
+    """Return host -> pods of a topology assignment, when its lowest level is the host; 0 pods where nothing says."""
     if topology is None or not topology.levels or topology.levels[-1] != HOSTNAME:
-        return []
-    hosts = [domain.values[-1] for domain in topology.domains or () if domain.values]
+        return {}
+    found: Counter[str] = Counter()
+    for domain in topology.domains or ():
+        if domain.values:
+            found[name("topologyAssignment", domain.values[-1])] += domain.count or 0
     for part in topology.slices or ():
-        if part.values_per_level:
-            hosts += part.values_per_level[-1].values()
-    return [name("topologyAssignment", host) for host in hosts]
+        hosts = part.values_per_level[-1].values() if part.values_per_level else []
+        counts = part.pod_counts or [part.universal_pod_count or 0] * len(hosts)
+        for host, count in zip_longest(hosts, counts[: len(hosts)], fillvalue=0):
+            found[name("topologyAssignment", str(host))] += int(count)
+    return dict(found)

@@ -28,7 +28,8 @@ _ITEMS = re.compile(rb"^items:", re.MULTILINE)
 _ALIAS = re.compile(rb"(?:^|[\s\[{,])\*\w")
 _COMMENT = re.compile(rb"^\s*(?:#.*)?$")
 
-_ALWAYS, _WITH_STATUS = frozenset(("Node",)), frozenset(("Pod", "PodGroup", "Workload"))
+_ALWAYS = frozenset(("Node", "ResourceSlice"))
+_WITH_STATUS = frozenset(("Pod", "PodGroup", "ResourceClaim", "Workload"))
 _LIST = "List"
 
 

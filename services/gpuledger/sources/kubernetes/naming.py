@@ -77,6 +77,13 @@ class Told:
             self._first = self._first or made
             self._fresh.append(made)
 
+    def alone(self, what: str, at_s: int, data: Fact) -> list[MADE]:
+        """Make a fact that the state of another object gives rise to, unless it was made before; return it."""
+        if what in self.known:
+            return []
+        self.known.add(what)
+        return [make(id=f"{self.subject}/{what}", source=self.source, at_s=at_s, data=data)]
+
     def take(self) -> list[MADE]:
         """Return the facts made since the last call; the very first again when there are none."""
         fresh, self._fresh = self._fresh, []

@@ -115,6 +115,7 @@ class Nodes:
         told.tell(f"retired/{gone_s}", gone_s, Retired(**_named(installed), reason="deleted"))
         del self._told[installed.host]
         self._states.pop(installed.host, None)
+        self._devices.pop(installed.host, None)
 
     def _state(self, told: Told, node: Node, installed: Registered, changed_s: int | None) -> None:
         """Tell of a change of health; a node is healthy until it says otherwise."""

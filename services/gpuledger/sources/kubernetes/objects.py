@@ -80,6 +80,13 @@ class Container(Part, frozen=True):
     restart_policy: str | None = None
 
 
+class PodClaim(Part, frozen=True):
+    """A ResourceClaim that a pod names, or one that is made for it alone and named in its status."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodSpec(Part, frozen=True):
     """``spec`` of a Pod or of its template."""
 
@@ -91,6 +98,7 @@ class PodSpec(Part, frozen=True):
     priority_class_name: str | None = None
     priority: int | None = None
     active_deadline_seconds: Seconds | None = None
+    resource_claims: list[PodClaim] | None = None
 
 
 class Terminated(Part, frozen=True):
@@ -121,6 +129,7 @@ class PodStatus(Part, frozen=True):
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     start_time: Instant | None = None
+    resource_claim_statuses: list[PodClaim] | None = None
 
 
 class Pod(Part, frozen=True):
@@ -160,6 +169,7 @@ class TopologyDomain(Part, frozen=True):
     """Where pods of a pod set go (v1beta1)."""
 
     values: list[str] | None = None
+    count: Pods | None = None
 
 
 class LevelValues(Part, frozen=True):
@@ -181,6 +191,8 @@ class TopologySlice(Part, frozen=True):
     """A part of a topology assignment (v1beta2)."""
 
     values_per_level: list[LevelValues] | None = None
+    pod_counts: list[Pods] | None = None
+    universal_pod_count: Pods | None = None
 
 
 class Topology(Part, frozen=True):

@@ -1,22 +1,26 @@
 """Pods: one run each, from when the scheduler bound the pod to a node until it is terminal or gone.
 
 A pod that pulls its image, restarts after a crash or is being terminated still holds its devices. A pod of a Kueue
-Workload books nothing: the Workload's own states carry its GPUs, and the pod is what hosts call the run. A pod by which
-KAI reserves a device that others share is passed over: those who share it are booked with their part.
+Workload books nothing: the Workload's own states carry its GPUs, and the pod is what hosts call the run. Devices of its
+claims are another matter: a Workload does not count them, so its pod is booked with these. A pod by which KAI reserves
+a device that others share is passed over: those who share it are booked with their part.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from gpuledger.events.workload import Ended, Located, Started, Submitted
 from gpuledger.kernel import handles
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import NO_USER, RUN, Teams
+from gpuledger.sources.kubernetes.claims import NOTHING, Claimed, Claims
 from gpuledger.sources.kubernetes.naming import MADE, Named, Told, group_workload, identity, namespace
 from gpuledger.sources.kubernetes.nodes import Device
 from gpuledger.sources.kubernetes.objects import Meta, Pod, PodStatus
+from gpuledger.sources.kubernetes.owners import job_of, labels_of
 from gpuledger.sources.kubernetes.quantities import asked_milli, fraction_milli, whole, whole_mib
 from gpuledger.sources.kubernetes.reading import (
     Seen,
@@ -28,7 +32,8 @@ from gpuledger.sources.kubernetes.reading import (
     since_s,
     written_s,
 )
-from gpuledger.sources.values import Odd, name
+from gpuledger.sources.kubernetes.seats import Seat
+from gpuledger.sources.values import Odd, name, shown
 
 QUEUE, GROUP = "kai.scheduler/queue", "pod-group-name"
 """KAI: the label of a pod's queue, and the annotation that names its PodGroup."""
@@ -46,6 +51,7 @@ _KUEUE = (
 _PRODUCT = "nvidia.com/gpu.product"
 TERMINAL = frozenset(("Succeeded", "Failed"))
 DELETION = "deleted"
+STARTED = "started"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,31 @@ class _End:
     estimated: bool | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a pod holds once it is bound."""
+
+    gpus_milli: int
+    model: str | None
+    claimed: Claimed = NOTHING
+
+
+class Kueue(Protocol):
+    """What is known of the Workloads whose pods these may be."""
+
+    def is_standing(self, meta: Meta) -> bool:
+        """Say whether a Workload stands for the job of a pod."""
+        ...
+
+    def holder(self, meta: Meta, bound_s: int) -> tuple[str, str] | None:
+        """Return the workload and the run that a pod is of, as far as known."""
+        ...
+
+    def seated(self, meta: Meta, seat: Seat, *, is_over: bool) -> list[MADE]:
+        """Note where a pod is; return what follows for its run."""
+        ...
+
+
 class Pods:
     """Reads Pods.
 
@@ -63,20 +94,15 @@ class Pods:
         cluster: The cluster.
         teams: Accounts of queues and namespaces.
         device: Node -> what a device of it is, as far as the node was seen.
-        jobs: Uids of the jobs whose pods book nothing, because a Kueue Workload stands for them.
-        holder: Of such a pod, and when it was bound -> the workload and the run that it is of, as far as known.
+        kueue: The Workloads that stand for pods.
+        claims: What ResourceClaims were given.
     """
 
     def __init__(
-        self,
-        cluster: str,
-        teams: Teams,
-        device: Callable[[str], Device],
-        jobs: Collection[str],
-        holder: Callable[[Meta, int], tuple[str, str] | None],
+        self, cluster: str, teams: Teams, device: Callable[[str], Device], kueue: Kueue, claims: Claims
     ) -> None:
         self._cluster, self._teams, self._device = cluster, teams, device
-        self._jobs, self._holder = jobs, holder
+        self._kueue, self._claims = kueue, claims
         self._source = f"kubernetes/{cluster}"
         self._told: dict[str, Told] = {}
 
@@ -87,40 +113,61 @@ class Pods:
             BadRecord: When it cannot be understood.
         """
         pod = decode(Pod, seen.raw)
-        if _is_reservation(pod.metadata):
+        meta = pod.metadata
+        if _is_reservation(meta):
             return [], []
-        if self._is_of_workload(pod.metadata):
-            return self._located(pod, is_gone=seen.is_gone), []
+        is_of_workload = self._is_of_workload(meta)
+        if is_of_workload and not pod.spec.resource_claims:
+            return self._located(pod, seen), []
+        told = self._told.get(f"{meta.namespace}/{meta.name}/{meta.uid}")
+        if told is not None and STARTED in told.known:  # what it holds is told, whatever is known of it now
+            return self._translate(pod, _Held(0, None), seen)
+        held = self._held(pod, is_of_workload=is_of_workload)
+        if held.gpus_milli or held.claimed.held_by_others:
+            return self._translate(pod, held, seen)
+        return (self._located(pod, seen), _odd_claims(held.claimed)) if is_of_workload else ([], [])
+
+    def _held(self, pod: Pod, *, is_of_workload: bool) -> _Held:
+        """Return what a pod holds once it is bound; of one of a Workload its claims alone.
+
+        Raises:
+            BadRecord: When that cannot be read, or hangs on claims of which nothing is known.
+        """
         device = self._device(pod.spec.node_name or "")
-        gpus_milli = _held_milli(pod, device)
-        if not gpus_milli:
-            return [], []
-        return self._translate(pod, gpus_milli, device.model, seen)
+        plain = 0 if is_of_workload else _held_milli(pod, device)
+        claimed = self._claims.of(pod) if pod.spec.resource_claims else NOTHING
+        if claimed.unknown and pod.spec.node_name and not (plain or is_of_workload):
+            raise _unknown_claims(claimed.unknown)
+        return _Held(plain + claimed.gpus_milli, device.model or claimed.model, claimed)
 
     def _is_of_workload(self, meta: Meta) -> bool:
         if any(meta.label(key) or meta.annotation(key) for key in _KUEUE):
             return True
-        return any(owner.uid in self._jobs for owner in meta.owner_references or ())
+        return self._kueue.is_standing(meta)
 
-    def _located(self, pod: Pod, *, is_gone: bool) -> list[MADE]:
-        """Return which run hosts mean by a pod of a Kueue Workload, once both are known."""
-        meta = pod.metadata
+    def _located(self, pod: Pod, seen: Seen) -> list[MADE]:
+        """Return which run hosts mean by a pod of a Kueue Workload, once both are known, and on which hosts that is."""
+        meta, is_gone = pod.metadata, seen.is_gone
         own, since_s = identity(meta), _bound_since(pod)
         told = self._told.setdefault(own, Told(self._source, own))
         if is_gone:  # its workload may be gone by then
             del self._told[own]
-        held = None if since_s is None else self._holder(meta, since_s)
+        held = None if since_s is None else self._kueue.holder(meta, since_s)
         if since_s is None or held is None:
             return []
+        spread: list[MADE] = []
+        with suppress(BadRecord):  # then it is not known where the run is
+            device = self._device(pod.spec.node_name or "")
+            seat = Seat(pod.spec.node_name or "", _held_milli(pod, device), since_s)
+            is_over = is_gone or (pod.status is not None and pod.status.phase in TERMINAL)
+            spread = self._kueue.seated(meta, seat, is_over=is_over)
         workload, run = held
         names = [handles.pod_uid(meta.uid), handles.pod_name(meta.namespace, meta.name)]
         located = Located(cluster=self._cluster, workload=workload, run=run, handles=names)
         told.tell(f"located/{run}", since_s, located)
-        return told.take()
+        return told.take() + spread
 
-    def _translate(
-        self, pod: Pod, gpus_milli: int, model: str | None, seen: Seen
-    ) -> tuple[list[MADE], list[Odd]]:
+    def _translate(self, pod: Pod, held: _Held, seen: Seen) -> tuple[list[MADE], list[Odd]]:
         own, group = identity(pod.metadata), pod.metadata.annotation(GROUP)
         workload = group_workload(pod.metadata, group) if group else own
         named: Named = {"cluster": self._cluster, "workload": workload}
@@ -132,21 +179,25 @@ class Pods:
         started_s, run = _bound_s(pod), pod.metadata.uid if group else RUN
         ended = _end(pod, seen)
         if not group and account is not None and not told.known:
-            self._submit(told, pod, named, account, gpus_milli)
+            self._submit(told, pod, named, account, held.gpus_milli)
         if started_s is not None:
+            oddities += self._charge(pod, held.claimed, told)
             started = Started(
                 **named,
                 run=run,
                 attempt=1,
-                gpus_milli=gpus_milli,
-                gpu_model=model or (pod.spec.node_selector or {}).get(_PRODUCT),
+                gpus_milli=held.gpus_milli,
+                gpu_model=held.model or (pod.spec.node_selector or {}).get(_PRODUCT),
+                gpu_uuids=held.claimed.uuids,
                 hosts=[name("spec.nodeName", pod.spec.node_name)] if pod.spec.node_name else [],
                 account=account if group else None,
             )
-            told.tell("started", started_s, started)
+            told.tell(STARTED, started_s, started)
             if group:
                 names = [handles.pod_name(pod.metadata.namespace, pod.metadata.name)]
                 told.tell("located", started_s, Located(**named, run=run, handles=names))
+        if ended is not None:
+            self._claims.release(pod)
         if isinstance(ended, _End):
             self._stop(told, named, None if started_s is None else run, ended, is_group=bool(group))
             if started_s is not None and ended.at_s < started_s:
@@ -156,6 +207,13 @@ class Pods:
         if seen.is_gone:
             self._told.pop(own, None)
         return told.take(), oddities
+
+    def _charge(self, pod: Pod, claimed: Claimed, told: Told) -> list[Odd]:
+        """Let a pod that starts hold its claims; return what is odd about them."""
+        if STARTED in told.known:
+            return []
+        self._claims.hold(pod)
+        return _odd_claims(claimed)
 
     def _account(self, meta: Meta, group: str | None) -> tuple[str | None, list[Odd]]:
         """Return the account of a pod: that of its queue, else of its namespace; of a group only its queue's."""
@@ -177,6 +235,7 @@ class Pods:
         ):
             if value:
                 labels[key] = name(key, value)
+        labels |= labels_of(job_of(pod.metadata))
         submitted = Submitted(
             **named,
             account=account,
@@ -193,6 +252,26 @@ class Pods:
             return  # the group goes on without a pod that was never bound
         stop = Ended(**named, run=run, reason=ended.reason, exit=ended.exit, estimated=ended.estimated)
         told.tell("ended", ended.at_s, stop)
+
+
+def _odd_claims(claimed: Claimed) -> list[Odd]:
+    """Return what is odd about the claims of a pod that is booked."""
+    odd: list[Odd] = []
+    if claimed.held_by_others:
+        odd.append(("shared-claim", f"{', '.join(claimed.held_by_others)}: another pod is charged for it"))
+    if claimed.unknown:
+        odd.append(
+            ("unknown-claim", f"{', '.join(claimed.unknown)}: what it was given is not known, nor booked")
+        )
+    return odd
+
+
+def _unknown_claims(names: Iterable[str]) -> BadRecord:
+    return BadRecord(
+        f"spec.resourceClaims: what {', '.join(shown(one) for one in names)} was given is not known",
+        code="unknown-claim",
+        hint="put ResourceClaims into the stream before the Pods, or let the collector's account list and watch them",
+    )
 
 
 def _is_reservation(meta: Meta) -> bool:

@@ -7,7 +7,7 @@ import msgspec
 from gpuledger.events.fields import END_OF_TIME_S, Instant
 from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.kubernetes.objects import Condition, Meta, Node, Part, Pod, PodGroup, Workload
+from gpuledger.sources.kubernetes.objects import Condition, Meta, Part
 from gpuledger.sources.values import instant_in_bounds
 
 ADDED, DELETED, BOOKMARK, ERROR = "ADDED", "DELETED", "BOOKMARK", "ERROR"
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
 
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_Object = TypeVar("_Object", Pod, Workload, PodGroup, Node)
+_Object = TypeVar("_Object", bound=Part)
 _decoders: dict[type, "msgspec.json.Decoder[object]"] = {}
 
 

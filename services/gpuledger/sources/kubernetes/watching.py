@@ -7,6 +7,7 @@ import msgspec
 
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import Teams
+from gpuledger.sources.kubernetes.claims import Claims
 from gpuledger.sources.kubernetes.naming import DEFAULT_CLUSTER, MADE
 from gpuledger.sources.kubernetes.nodes import Nodes
 from gpuledger.sources.kubernetes.podgroups import PodGroups
@@ -24,10 +25,12 @@ CONFIGURATION = frozenset(
         "ClusterQueue",
         "Cohort",
         "ConfigMap",
+        "DeviceClass",
         "LocalQueue",
         "Namespace",
         "ProvisioningRequestConfig",
         "Queue",
+        "ResourceClaimTemplate",
         "ResourceFlavor",
         "Topology",
         "WorkloadPriorityClass",
@@ -59,12 +62,15 @@ class Watched(Interpreter):
         followed = told if isinstance(told, str) else None
         self._workloads = Workloads(self.cluster, self._teams, followed)
         self._groups = PodGroups(self.cluster, self._teams, followed)
-        nodes = Nodes(self.cluster)
-        pods = Pods(self.cluster, self._teams, nodes.device, self._workloads.jobs, self._workloads.holder)
+        self.standing = self._workloads.standing
+        nodes, claims = Nodes(self.cluster), Claims()
+        pods = Pods(self.cluster, self._teams, nodes.device, self._workloads, claims)
         self._readers: dict[str, _Reader] = {
             "Node": nodes.facts,
             "Pod": pods.facts,
             "PodGroup": self._groups.facts,
+            "ResourceClaim": claims.claim,
+            "ResourceSlice": claims.slice,
             "Workload": self._workloads.facts,
         }
 

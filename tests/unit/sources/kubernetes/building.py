@@ -133,6 +133,69 @@ def group(name: str, requested: Object | None, queue: str = "team-a", **more: An
     }
 
 
+def claim(
+    name: str,
+    devices: Sequence[str] | None,
+    *,
+    driver: str = "gpu.nvidia.com",
+    device_class: str = "gpu.nvidia.com",
+    count: int = 1,
+    mode: str = "ExactCount",
+    admin: bool = False,
+    capacity: Object | None = None,
+    version: str = "v1",
+) -> Object:
+    """A ResourceClaim; with devices it was given them, of the pool of node-1."""
+    exact = {"deviceClassName": device_class, "allocationMode": mode, "adminAccess": admin, "count": count}
+    request = {"name": "r", **exact} if version == "v1beta1" else {"name": "r", "exactly": exact}
+    found: Object = {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceClaim",
+        "metadata": meta(name),
+        "spec": {"devices": {"requests": [request]}},
+        "status": {},
+    }
+    if devices is not None:
+        more = {"adminAccess": True} if admin else {}
+        more |= {"consumedCapacity": capacity} if capacity else {}
+        results = [
+            {"request": "r", "driver": driver, "pool": "node-1", "device": device, **more}
+            for device in devices
+        ]
+        found["status"] = {"allocation": {"devices": {"results": results}}}
+    return found
+
+
+def claiming(
+    name: str,
+    named: str,
+    status: Object | None,
+    *,
+    gpus: int = 0,
+    **more: Any,  # noqa: ANN401
+) -> Object:
+    """A pod that names a claim."""
+    return pod(name, gpus, status, resourceClaims=[{"name": "gpus", "resourceClaimName": named}], **more)
+
+
+def offered(
+    pool: str, devices: dict[str, Object], *, driver: str = "gpu.nvidia.com", version: str = "v1"
+) -> Object:
+    """A ResourceSlice: GPUs, unless their attributes say otherwise."""
+    listed: list[Object] = []
+    for device, said in devices.items():
+        words = {"type": "gpu", "productName": "NVIDIA H100 80GB HBM3", **said}
+        attributes = {key: {"string": value} for key, value in words.items()} | {"index": {"int": 0}}
+        inner = {"attributes": attributes}
+        listed.append({"name": device, "basic": inner} if version == "v1beta1" else {"name": device, **inner})
+    return {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceSlice",
+        "metadata": meta(f"{pool}-slice", namespace=None),
+        "spec": {"driver": driver, "nodeName": pool, "pool": {"name": pool}, "devices": listed},
+    }
+
+
 def change(type_: str, found: Object, observed: str | None = None) -> Object:
     line = {"type": type_, "object": found}
     return line | ({} if observed is None else {"observedAt": observed})

@@ -64,3 +64,40 @@ def test_parts_are_named_after_their_model() -> None:
     del driver["flavors"]
     placed = placements(two_sets().spec, given(driver, workers))
     assert {part: p.gpus_milli for part, p in placed.items()} == {"-other": 1000, "-h100": 8000}
+
+
+def _spread(*counts: int | None, usage: int = 8, pods: int = 4) -> dict[str, int] | None:
+    domains = [{"values": [f"n{number}"], "count": count} for number, count in enumerate(counts)]
+    topology = {"levels": ["kubernetes.io/hostname"], "domains": domains}
+    workers = assignment("workers", pods, usage, "h100", topologyAssignment=topology)
+    (placed,) = placements(two_sets().spec, given(workers)).values()
+    return placed.host_gpus_milli
+
+
+def test_what_each_host_gives_is_told_where_they_differ_and_all_is_known() -> None:
+    assert _spread(3, 1) == {"n0": 6000, "n1": 2000}
+    assert _spread(2, 2) is None, "as much each: the total says it"
+    assert _spread(3, None) is None, "nobody knows"
+    assert _spread(2, 1) is None, "does not add up to the pods"
+    assert _spread(2, 1, usage=1, pods=3) is None, "no part of a GPU is rounded"
+
+
+def test_what_is_left_of_pods_that_are_through_is_nowhere_known() -> None:
+    topology = {
+        "levels": ["kubernetes.io/hostname"],
+        "domains": [{"values": ["n1"], "count": 3}, {"values": ["n2"], "count": 1}],
+    }
+    workers = assignment("workers", 4, 8, "h100", topologyAssignment=topology)
+    through = [Reclaimable(name="workers", count=1)]
+    (placed,) = placements(two_sets().spec, given(workers), through).values()
+    assert (placed.gpus_milli, placed.host_gpus_milli) == (6000, None)
+
+
+def test_pod_sets_of_one_model_add_up_host_by_host() -> None:
+    def on(host: str) -> Object:
+        return {"levels": ["kubernetes.io/hostname"], "domains": [{"values": [host], "count": 1}]}
+
+    sets = [assignment("driver", 1, 1, "h100", topologyAssignment=on("n1"))]
+    sets += [assignment("workers", 1, 4, "h100", topologyAssignment=on("n2"))]
+    (placed,) = placements(two_sets().spec, given(*sets)).values()
+    assert placed.host_gpus_milli == {"n1": 1000, "n2": 4000}

@@ -24,9 +24,13 @@ from tests.unit.sources.kubernetes.building import (
 from gpuledger.events.workload import Ended, Located, Started, Submitted
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import Teams
+from gpuledger.sources.kubernetes.claims import Claims
+from gpuledger.sources.kubernetes.naming import MADE
 from gpuledger.sources.kubernetes.nodes import Device
+from gpuledger.sources.kubernetes.objects import Meta
 from gpuledger.sources.kubernetes.pods import Pods
 from gpuledger.sources.kubernetes.reading import Seen
+from gpuledger.sources.kubernetes.seats import Seat
 from gpuledger.sources.protocol import Fault, Translated
 from gpuledger.sources.registry import source
 
@@ -139,16 +143,57 @@ def test_pods_are_of_the_admission_after_which_they_were_bound(tmp_path: Path) -
     assert located(read(tmp_path, early, admitted(AT_5))) == []
 
 
+class _Kueue:
+    """A Workload that stands for every job, until it is gone."""
+
+    def __init__(self) -> None:
+        self.run: tuple[str, str] | None = ("team-a/job-train", "1")
+
+    def is_standing(self, meta: Meta) -> bool:
+        return True
+
+    def holder(self, meta: Meta, bound_s: int) -> tuple[str, str] | None:
+        return self.run
+
+    def seated(self, meta: Meta, seat: Seat, *, is_over: bool) -> list[MADE]:
+        return []
+
+
 def test_a_pod_that_is_gone_is_forgotten_though_its_workload_went_before_it() -> None:
     """A collector runs for months: it remembers what there is."""
-    runs = {"x": ("team-a/job-train", "1")}
-    pods = Pods("west", Teams(), lambda _: Device(), {"job-train"}, lambda meta, _: runs.get(meta.name))
+    kueue = _Kueue()
+    pods = Pods("west", Teams(), lambda _: Device(), kueue, Claims())
     raw = msgspec.json.encode(pod("x", 1, bound(AT_5), metadata=OWNED))
     ((first, _),), _ = pods.facts(Seen("Pod", "ADDED", raw))
     assert isinstance(first.data, Located)
-    runs.clear()
+    kueue.run = None
     assert pods.facts(Seen("Pod", "DELETED", raw)) == ([], [])
     assert pods._told == {}
+
+
+def test_a_submission_names_the_job_that_somebody_made(tmp_path: Path) -> None:
+    owner = {"ownerReferences": [{"kind": "Job", "name": "llm-workers-0", "uid": "u", "controller": True}]}
+    labelled = {**owner, "labels": {"jobset.sigs.k8s.io/jobset-name": "llm"}}
+    (event,) = events(read(tmp_path, pod("x", 1, {"phase": "Pending"}, node=None, metadata=labelled)))
+    assert isinstance(event.data, Submitted)
+    assert event.data.labels == {
+        "namespace": "team-a",
+        "owner_kind": "Job",
+        "job_kind": "JobSet",
+        "job": "llm",
+    }
+
+
+def test_the_end_of_a_pod_is_told_though_its_node_is_gone_and_with_it_what_its_device_was(
+    tmp_path: Path,
+) -> None:
+    """A part of a device's memory is a part of nothing once nobody knows the device; what it held was told."""
+    asks = {"annotations": {"gpu-memory": "40780"}}
+    found = pod("x", 0, bound(AT_5), metadata=asks)
+    gone = change("DELETED", node("node-1"), AT_9)
+    items = read(tmp_path, node("node-1"), found, gone, change("DELETED", found, AT_9))
+    names = [name for name, _ in told(events(items))]
+    assert names[-2:] == ["host.retired", "workload.ended"]
 
 
 def test_pods_of_a_workload_on_two_models_are_of_the_part_of_their_pod_set(tmp_path: Path) -> None:

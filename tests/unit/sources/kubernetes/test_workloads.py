@@ -5,58 +5,61 @@ from tests.unit.sources.kubernetes.building import (
     Object,
     admission,
     assignment,
+    bound,
     change,
     conditions,
     events,
-    odd,
+    pod,
     pod_set,
     read,
     told,
     workload,
 )
 
-from gpuledger.events.workload import Ended, Preempted, Requeued, Started, Submitted
+from gpuledger.events.workload import Located, Resized, Started, Submitted
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.protocol import Fault
+from gpuledger.sources.protocol import Fault, Translated
 from gpuledger.sources.registry import source
 
 BEGAN = 1_793_476_800  # 2026-10-31T20:00:00Z
-GIVEN = admission(assignment("main", 1, 8, "h100"))
+AT_5, AT_6, AT_9 = "2026-10-31T20:05:00Z", "2026-10-31T20:06:00Z", "2026-10-31T20:09:00Z"
 
 
 def at(minutes: int, seconds: int = 0) -> str:
     return f"2026-10-31T{20 + minutes // 60:02}:{minutes % 60:02}:{seconds:02}Z"
 
 
-def state(
-    accumulated: int | None = None,
-    evictions: int | None = None,
-    *,
-    given: Object | None = GIVEN,
-    **types: tuple[str, str, str],
-) -> Object:
-    status: Object = {"conditions": conditions(**types)}
-    if given is not None:
-        status["admission"] = given
-    if accumulated is not None:
-        status["accumulatedPastExecutionTimeSeconds"] = accumulated
-    if evictions is not None:
-        status["schedulingStats"] = {
-            "evictions": [{"reason": "Preempted", "underlyingCause": "", "count": evictions}]
-        }
-    return status
+def state(*, given: Object | None, **types: tuple[str, str, str]) -> Object:
+    return {"conditions": conditions(**types)} | ({} if given is None else {"admission": given})
 
 
 def job(status: Object | None, **more: object) -> Object:
     return workload("train", [pod_set("main", 1, 8)], status, **more)  # type: ignore[arg-type]
 
 
-def admitted(minutes: int) -> tuple[str, str, str]:
-    return ("True", "Admitted", at(minutes))
+def owned(kind: str, name: str, uid: str) -> Object:
+    return {"ownerReferences": [{"kind": kind, "name": name, "uid": uid, "controller": True}]}
 
 
-def left(minutes: int) -> tuple[str, str, str]:
-    return ("False", "NoReservation", at(minutes))
+def admitted(kind: str, name: str, uid: str, *, gpus: int = 8, pods: int = 2, **more: object) -> Object:
+    """A Workload of a job that was admitted at 20:05."""
+    given = admission(assignment("main", pods, gpus, "h100"))
+    return workload(
+        name,
+        [pod_set("main", pods, gpus // pods)],
+        state(given=given, Admitted=("True", "Admitted", AT_5)) | more,
+        metadata=owned(kind, name, uid),
+    )
+
+
+def placed(items: list[Translated | Fault]) -> list[tuple[int, list[str], dict[str, int] | None]]:
+    """Return since when the run was told to be on which hosts."""
+    found = {event.id: event for event in events(items) if isinstance(event.data, Resized)}
+    return [
+        (event.at_s - BEGAN, event.data.hosts, event.data.host_gpus_milli)
+        for event in found.values()
+        if isinstance(event.data, Resized)
+    ]
 
 
 def test_a_submission_says_what_mapping_rules_read(tmp_path: Path) -> None:
@@ -65,7 +68,13 @@ def test_a_submission_says_what_mapping_rules_read(tmp_path: Path) -> None:
     assert isinstance(data, Submitted)
     assert (data.account, data.user, data.gpus_milli) == ("kubernetes/team-a", "-", 8000)
     assert (data.time_limit_s, data.priority) == (7200, 5)
-    assert data.labels == {"namespace": "team-a", "queue": "training", "owner_kind": "Job"}
+    assert data.labels == {
+        "namespace": "team-a",
+        "queue": "training",
+        "owner_kind": "Job",
+        "job_kind": "Job",
+        "job": "train",
+    }
     assert (event.source, event.at_s) == ("kueue/kubernetes", BEGAN)
     assert data.workload == f"team-a/job-train/{data.workload.rpartition('/')[2]}"
 
@@ -74,193 +83,121 @@ def test_a_workload_without_gpus_is_passed_over(tmp_path: Path) -> None:
     assert read(tmp_path, workload("cpu", [pod_set("main", 4, 0)], state(given=None))) == []
 
 
-def test_quota_that_is_only_reserved_is_no_run(tmp_path: Path) -> None:
-    reserved = state(QuotaReserved=("True", "QuotaReserved", at(5)))
-    assert told(events(read(tmp_path, job(reserved)))) == [("workload.submitted", BEGAN)]
-
-
-def test_admissions_are_counted_by_evictions(tmp_path: Path) -> None:
-    items = read(
-        tmp_path,
-        change("ADDED", job(state(Admitted=admitted(10)))),
-        change(
-            "MODIFIED", job(state(evictions=1, Admitted=admitted(10), Evicted=("True", "Preempted", at(30))))
-        ),
-        change(
-            "MODIFIED",
-            job(state(1260, 1, given=None, Admitted=left(31), Evicted=("True", "Preempted", at(30)))),
-        ),
-        change("MODIFIED", job(state(1260, 1, Admitted=admitted(40), Evicted=("True", "Preempted", at(30))))),
-    )
-    starts = [event.data for event in events(items) if isinstance(event.data, Started)]
-    assert [(start.run, start.attempt) for start in starts] == [("1", 1), ("2", 2)]
-    assert odd(items) == []
-
-
-def test_each_state_alone_gives_a_run_the_same_name(tmp_path: Path) -> None:
-    """A collector that starts in the middle, and an import of the whole stream, must not charge a run twice."""
-    leaving = job(state(evictions=1, Admitted=admitted(10), Evicted=("True", "Preempted", at(30))))
-    for alone in (job(state(Admitted=admitted(10))), leaving):
-        (start,) = [e.data for e in events(read(tmp_path, alone)) if isinstance(e.data, Started)]
-        assert (start.run, start.attempt) == ("1", 1)
-
-
-def test_an_older_kueue_counts_nothing_and_later_admissions_are_named_by_their_time(tmp_path: Path) -> None:
-    again = job(state(1260, Admitted=admitted(40), Evicted=("True", "Preempted", at(30))))
-    items = read(tmp_path, again)
-    (start,) = [e.data for e in events(items) if isinstance(e.data, Started)]
-    assert (start.run, start.attempt) == (f"at-{BEGAN + 2400}", 2)
-    assert odd(items) == ["history-missing"]
-
-
-@pytest.mark.parametrize("accumulated_s", [3600, 10**12, 2**53])
-def test_no_run_is_proven_that_lasted_longer_than_there_was_the_workload(
-    tmp_path: Path, accumulated_s: int
-) -> None:
-    over = state(accumulated_s, 1, given=None, Admitted=left(31), Evicted=("True", "Preempted", at(30)))
-    items = read(tmp_path, job(over))
-    assert told(events(items)) == [("workload.submitted", BEGAN)]
-    assert odd(items) == ["history-missing"]
-
-
-@pytest.mark.parametrize(
-    ("reason", "active", "kind"),
-    [
-        ("Preempted", True, Preempted),
-        ("PodsReadyTimeout", True, Requeued),
-        ("NodeFailures", True, Requeued),
-        ("Deactivated", False, Ended),
-    ],
-)
-def test_the_reason_says_whether_it_waits_again(
-    tmp_path: Path,
-    reason: str,
-    active: bool,  # noqa: FBT001
-    kind: type[Ended | Preempted | Requeued],
-) -> None:
-    items = read(
-        tmp_path,
-        change("ADDED", job(state(Admitted=admitted(10)))),
-        change(
-            "MODIFIED",
-            job(
-                state(600, 1, given=None, Admitted=left(20), Evicted=("True", reason, at(20))), active=active
-            ),
-        ),
-    )
-    stop = events(items)[-1]
-    assert type(stop.data) is kind
-    assert (stop.at_s, stop.data.reason, stop.data.run) == (BEGAN + 1200, reason, "1")  # type: ignore[attr-defined]
-
-
-def test_a_run_that_was_taken_away_unseen_for_a_while_lasted_as_long_as_was_counted(tmp_path: Path) -> None:
-    items = read(
-        tmp_path,
-        change("ADDED", job(state(Admitted=admitted(0)))),
-        change(
-            "MODIFIED",
-            job(state(1800, 2, given=None, Admitted=left(60), Evicted=("True", "Preempted", at(60)))),
-        ),
-    )
-    stop = events(items)[-1]
-    assert isinstance(stop.data, Preempted)
-    assert (stop.at_s, stop.data.estimated) == (BEGAN + 1800, True)
-    assert odd(items) == ["accumulated-differs"]
-
-
-def test_a_count_that_began_anew_says_nothing(tmp_path: Path) -> None:
-    over = ("True", "MaximumExecutionTimeExceeded", at(60))
-    items = read(
-        tmp_path,
-        change("ADDED", job(state(Admitted=admitted(0)))),
-        change("MODIFIED", job(state(None, 1, given=None, Admitted=left(60), Evicted=over), active=False)),
-    )
-    assert (events(items)[-1].at_s, odd(items)) == (BEGAN + 3600, [])
-
-
-@pytest.mark.parametrize(("evictions", "lasted_s"), [(2, 0), (1, 3600)])
-def test_a_count_that_did_not_grow_is_believed_when_another_eviction_was_counted(
-    tmp_path: Path, evictions: int, lasted_s: int
-) -> None:
-    over = state(0, evictions, given=None, Admitted=left(60), Evicted=("True", "Preempted", at(60)))
-    items = read(tmp_path, change("ADDED", job(state(Admitted=admitted(0)))), change("MODIFIED", job(over)))
-    assert events(items)[-1].at_s == BEGAN + lasted_s
-    assert odd(items) == ["accumulated-differs"]
-
-
-def test_time_that_cannot_be_dated_is_reported_and_not_booked(tmp_path: Path) -> None:
-    twice = state(1800, 2, given=None, Admitted=left(60), Evicted=("True", "Preempted", at(60)))
-    items = read(tmp_path, job(twice))
-    assert told(events(items)) == [("workload.submitted", BEGAN)]
-    assert odd(items) == ["history-missing"]
-    partial = workload(
-        "part", [pod_set("main", 4, 8, minCount=1)], state(1800, 1, given=None, Admitted=left(60))
-    )
-    assert odd(read(tmp_path, partial)) == ["history-missing"]
-
-
-def test_a_missed_end_that_does_not_fit_is_the_next_start(tmp_path: Path) -> None:
-    items = read(
-        tmp_path,
-        change("ADDED", job(state(Admitted=admitted(0)))),
-        change("MODIFIED", job(state(99_999, 1, Admitted=admitted(60)))),
-    )
-    stop = next(event for event in events(items) if isinstance(event.data, Requeued))
-    assert stop.at_s == BEGAN + 3600
-    assert odd(items) == ["accumulated-differs", "history-rebuilt"]
-
-
-def test_a_deleted_workload_ends_when_it_was_deleted(tmp_path: Path) -> None:
-    running = job(state(Admitted=admitted(0)))
-    asked = running | {"metadata": running["metadata"] | {"deletionTimestamp": at(5)}}
-    stop = events(read(tmp_path, change("DELETED", asked)))[-1]
-    assert (stop.name, stop.at_s) == ("workload.ended", BEGAN + 300)
-    stop = events(read(tmp_path, change("DELETED", running, at(7))))[-1]
-    assert (stop.at_s, stop.data.estimated) == (BEGAN + 420, None)  # type: ignore[attr-defined]
-    stop = events(read(tmp_path, change("VANISHED", running, at(7))))[-1]
-    assert (stop.at_s, stop.data.estimated) == (BEGAN + 420, True)  # type: ignore[attr-defined]
-    assert odd(read(tmp_path, change("DELETED", running))) == ["deleted-at-unknown-time"]
-
-
-def test_pods_that_are_through_at_an_unknown_time_are_held_to_the_end(tmp_path: Path) -> None:
-    status = state(given=admission(assignment("main", 2, 16, "h100")), Admitted=admitted(0))
-    status["reclaimablePods"] = [{"name": "main", "count": 1}]
-    items = read(tmp_path, workload("two", [pod_set("main", 2, 8)], status))
-    assert [name for name, _ in told(events(items))] == ["workload.submitted", "workload.started"]
-    assert odd(items) == ["reclaimed-at-unknown-time"]
-
-
-def test_it_is_ready_when_all_pods_are_for_the_first_time(tmp_path: Path) -> None:
-    for reason, is_told in (("Started", True), ("PodsReady", True), ("Recovered", False)):
-        items = read(tmp_path, job(state(Admitted=admitted(0), PodsReady=("True", reason, at(3)))))
-        assert (("workload.ready", BEGAN + 180) in told(events(items))) is is_told
-    earlier = read(tmp_path, job(state(Admitted=admitted(5), PodsReady=("True", "Started", at(3)))))
-    assert "workload.ready" not in dict(told(events(earlier)))
-
-
-def test_what_is_odd_about_times_is_reported(tmp_path: Path) -> None:
-    early = state(
-        Admitted=("True", "Admitted", "2026-10-31T19:59:59Z"),
-        Finished=("True", "Failed", "2026-10-31T19:59:00Z"),
-    )
-    assert odd(read(tmp_path, job(early))) == ["start-before-submit", "end-before-start"]
-
-
-def test_an_admission_that_says_nothing_is_a_fault(tmp_path: Path) -> None:
-    (fault,) = read(tmp_path, job(state(given=None, Admitted=admitted(0))))
-    assert isinstance(fault, Fault)
-    assert (fault.code, "status.admission" in fault.message) == ("missing-value", True)
-
-
 def test_a_fault_of_a_workload_that_is_followed_is_found_again_by_a_retry(tmp_path: Path) -> None:
     """Alone, the later state asks for no GPU and would be passed over."""
     later = job(state(given=None, Finished=("True", "Succeeded", "")))
     del later["status"]["conditions"][0]["lastTransitionTime"]
     later["spec"]["podSets"] = []
-    *_, fault = read(tmp_path, job(state(Admitted=admitted(10))), later)
+    *_, fault = read(tmp_path, admitted("Job", "train", "job-train"), later)
     assert isinstance(fault, Fault)
     with pytest.raises(BadRecord) as caught:
         source("kueue").retry(fault.raw, fault.context)
     assert (fault.code, caught.value.code) == ("missing-value", "missing-value")
     assert "Finished" in fault.message
     assert "Finished" in caught.value.message
+
+
+JOBSET = {"jobset.sigs.k8s.io/jobset-name": "llm", "jobset.sigs.k8s.io/jobset-uid": "uid-llm"}
+TRAINED = {"training.kubeflow.org/job-name": "llm", "training.kubeflow.org/job-role": "launcher"}
+RAY = {
+    "ray.io/cluster": "llm-x7",
+    "ray.io/originated-from-cr-name": "llm",
+    "ray.io/originated-from-crd": "RayJob",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "uid", "pod_owner", "labels"),
+    [
+        ("JobSet", "uid-llm", ("Job", "llm-workers-0", "uid-1"), JOBSET),
+        ("TrainJob", "uid-trainjob", ("Job", "llm-node-0", "uid-1"), JOBSET),
+        ("PyTorchJob", "uid-llm", ("PyTorchJob", "llm", "uid-llm"), {}),
+        ("MPIJob", "uid-llm", ("Job", "llm-launcher", "uid-1"), TRAINED),
+        ("RayJob", "uid-llm", ("RayCluster", "llm-x7", "uid-1"), RAY),
+        ("AppWrapper", "uid-llm", ("PyTorchJob", "t", "uid-1"), {"workload.codeflare.dev/appwrapper": "llm"}),
+    ],
+)
+def test_pods_of_a_job_are_of_its_workload_however_many_controllers_stand_between(
+    tmp_path: Path, kind: str, uid: str, pod_owner: tuple[str, str, str], labels: dict[str, str]
+) -> None:
+    """Their GPUs are in the admission, and hosts call the run by them; none of Kueue's own labels is needed."""
+    found = pod("llm-0", 4, bound(AT_6), metadata={**owned(*pod_owner), "labels": labels})
+    items = read(tmp_path, admitted(kind, "llm", uid), found, change("DELETED", found, AT_9))
+    starts = [event.data for event in events(items) if isinstance(event.data, Started)]
+    assert [(start.run, start.gpus_milli) for start in starts] == [("1", 8000)]
+    (handles,) = {tuple(event.data.handles) for event in events(items) if isinstance(event.data, Located)}
+    assert handles[1] == "pod/team-a/llm-0"
+
+
+def test_a_pod_whose_last_state_comes_after_its_workload_is_gone_is_charged_to_nobody_again(
+    tmp_path: Path,
+) -> None:
+    whole = admitted("JobSet", "llm", "uid-llm")
+    found = pod(
+        "llm-0", 4, bound(AT_6), metadata={**owned("Job", "llm-workers-0", "uid-1"), "labels": JOBSET}
+    )
+    items = read(tmp_path, whole, change("DELETED", whole, AT_9), change("DELETED", found, AT_9))
+    assert [name for name, _ in told(events(items))].count("workload.started") == 1
+
+
+def test_a_name_that_is_given_again_without_kueue_is_another_job(tmp_path: Path) -> None:
+    whole = admitted("RayCluster", "llm", "uid-llm")
+    later = {**owned("RayCluster", "llm", "uid-2"), "labels": {"ray.io/cluster": "llm"}}
+    found = pod("late-0", 4, bound(at(12)), metadata={**later, "creationTimestamp": at(11)})
+    items = read(tmp_path, whole, change("DELETED", whole, AT_9), found)
+    starts = [event.data for event in events(items) if isinstance(event.data, Started)]
+    assert [start.gpus_milli for start in starts] == [8000, 4000]
+
+
+def test_where_a_run_is_follows_from_its_pods_once_all_are_bound(tmp_path: Path) -> None:
+    """3 pods of 2 GPUs, two on one host: uneven; the amounts stay what they were."""
+    whole = admitted("Job", "llm", "uid-llm", gpus=6, pods=3)
+    pods = [
+        pod(f"llm-{number}", 2, bound(at(6, number)), node=host, metadata=owned("Job", "llm", "uid-llm"))
+        for number, host in enumerate(("n1", "n1", "n2"))
+    ]
+    assert placed(read(tmp_path, whole, *pods[:2])) == []
+    items = read(tmp_path, whole, *pods, *pods)
+    assert placed(items) == [(362, ["n1", "n2"], {"n1": 4000, "n2": 2000})]
+    assert {e.data.gpus_milli for e in events(items) if isinstance(e.data, Resized)} == {6000}
+
+
+def test_a_pod_that_is_made_anew_elsewhere_moves_its_part_of_the_run(tmp_path: Path) -> None:
+    whole = admitted("Job", "llm", "uid-llm", gpus=4, pods=2)
+    owner = owned("Job", "llm", "uid-llm")
+    first, second = (
+        pod(f"llm-{number}", 2, bound(AT_6), node=f"n{number}", metadata=owner) for number in (0, 1)
+    )
+    third = pod("llm-2", 2, bound(at(8)), node="n2", metadata=owner)
+    items = read(tmp_path, whole, first, second, change("DELETED", first, at(7)), third)
+    assert placed(items) == [(360, ["n0", "n1"], None), (480, ["n1", "n2"], None)]
+
+
+def test_pods_that_end_leave_the_run_where_the_others_are(tmp_path: Path) -> None:
+    """One of two pods is through, and Kueue gives its GPUs back: the rest is on the other's host."""
+    owner = owned("Job", "llm", "uid-llm")
+    whole = admitted("Job", "llm", "uid-llm", gpus=4, pods=2)
+    less = admitted("Job", "llm", "uid-llm", gpus=4, pods=2, reclaimablePods=[{"name": "main", "count": 1}])
+    first, second = (
+        pod(f"llm-{number}", 2, bound(AT_6), node=f"n{number}", metadata=owner) for number in (0, 1)
+    )
+    through = pod("llm-0", 2, bound(AT_6, "Succeeded"), node="n0", metadata=owner)
+    items = read(tmp_path, whole, first, second, change("MODIFIED", less, at(8)), through, second)
+    assert placed(items) == [(360, ["n0", "n1"], None), (480, [], None), (480, ["n1"], None)]
+
+
+def test_a_topology_says_where_a_run_is_and_pods_add_nothing(tmp_path: Path) -> None:
+    levels = {
+        "levels": ["kubernetes.io/hostname"],
+        "slices": [
+            {"domainCount": 2, "valuesPerLevel": [{"prefix": "n", "roots": ["1", "2"]}], "podCounts": [3, 1]}
+        ],
+    }
+    given = admission(assignment("main", 4, 8, "h100", topologyAssignment=levels))
+    whole = workload("llm", [pod_set("main", 4, 2)], state(given=given, Admitted=("True", "Admitted", AT_5)))
+    owner = owned("Job", "llm", "job-llm")
+    pods = [pod(f"llm-{k}", 2, bound(AT_6), node="n1", metadata=owner) for k in range(4)]
+    items = read(tmp_path, whole, *pods)
+    (start,) = [event.data for event in events(items) if isinstance(event.data, Started)]
+    assert (start.hosts, start.host_gpus_milli) == (["n1", "n2"], {"n1": 6000, "n2": 2000})
+    assert placed(items) == []
