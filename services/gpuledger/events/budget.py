@@ -302,7 +302,7 @@ class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class AllocationAmended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What submissions between two cycles changed: orders beside those of a cycle, which stands otherwise.
+    """What came of submissions and ends between two cycles: orders beside those of a cycle, which stands otherwise.
 
     A full cycle says everything anew; amendments count until the next one, in their order (docs/decisions/0054).
 
@@ -311,8 +311,10 @@ class AllocationAmended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
         base: The id of the cycle that it amends.
         submissions: The workloads that it decides, in this order, beside all that amendments of the base decided
             before.
+        changed: Workloads that were read anew because a run of theirs ended, began or was saved since the base or the
+            amendment before, or because they were withdrawn; what was free by then is part of what was decided.
         sequences: Vector book -> sequence that they were read under.
-        input_digest: SHA-256 of the submissions, and of what was told before them.
+        input_digest: SHA-256 of the submissions and of what changed, and of what was told before them.
         record: Under the keys of ``gpuledger cycle --json``: ``decisions`` are those of the submissions, starts of any
             workload, and everybody who has to leave by now; ``reservations`` are all that stand by now.
     """
@@ -321,6 +323,7 @@ class AllocationAmended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     cycle: Composed
     base: Composed
     submissions: list[Name]
+    changed: list[Name] = []
     sequences: dict[Label, int]
     input_digest: Composed
     record: dict[Composed, Any]

@@ -1,4 +1,4 @@
-"""What a cluster's book and that of the organisation have come to hold since a row: whether it is only new work.
+"""What a cluster's book and that of the organisation have come to hold since a row: only work that came and went?
 
 A cycle by event is right while nothing else is there (docs/decisions/0038). Starts and admissions are named here;
 whether they were ordered is the policy's to say.
@@ -17,8 +17,15 @@ SUBMITTED, STARTED, DECIDED = "workload.submitted", "workload.started", "decisio
 
 _CYCLES = ("allocation.issued", "allocation.amended")
 
-_UNREAD = ("workload.preemption_announced", "workload.ready", "workload.located", "source.heartbeat")
-"""Rows that nothing is read from that a cycle is told."""
+_FREEING = ("workload.ended", "workload.preempted")
+"""Rows after which GPUs are free, or somebody waits no more or again."""
+
+_SAVED = "workload.checkpointed"
+
+_UNREAD = (
+    "workload.preemption_announced", "workload.ready", "workload.located", "source.heartbeat", "period.opened",
+)  # fmt: skip
+"""Rows that nothing is read from that a cycle is told: a period's grants pay for work, and order none of it."""
 
 
 class Since(NamedTuple):
@@ -28,6 +35,8 @@ class Since(NamedTuple):
         seq: The newest row of the cluster's book.
         submitted: Workloads that the book did not know before, in the order of their rows.
         started: Workloads of which a start was booked.
+        ended: Workloads of which a run ended, or that were withdrawn.
+        saved: Workloads of which a run said that its work is saved.
         admitted: Workloads about which an admission decided.
         cycles: The ids of cycles and amendments that were recorded.
     """
@@ -35,6 +44,8 @@ class Since(NamedTuple):
     seq: int
     submitted: tuple[str, ...]
     started: tuple[str, ...]
+    ended: tuple[str, ...]
+    saved: tuple[str, ...]
     admitted: tuple[str, ...]
     cycles: tuple[str, ...]
 
@@ -62,16 +73,23 @@ def since(reader: Reader, cluster: str, seq: int, *, org_seq: int) -> Since | No
         " FROM ledger.journal AS j WHERE j.book = %s AND j.seq > %s ORDER BY j.seq",
         (cluster, seq),
     )
-    found: dict[str, list[str]] = {SUBMITTED: [], STARTED: [], DECIDED: [], "": []}
+    found: dict[str, list[str]] = {
+        SUBMITTED: [], STARTED: [], DECIDED: [], _FREEING[0]: [], _SAVED: [], _CYCLES[0]: []
+    }  # fmt: skip
     for type_, workload, cycle, was_known in rows:
         if type_ in _CYCLES:
-            found[""].append(cycle)
-        elif type_ in (STARTED, DECIDED) or (type_ == SUBMITTED and not was_known):
+            found[_CYCLES[0]].append(cycle)
+        elif type_ in _FREEING:
+            found[_FREEING[0]].append(workload)
+        elif type_ in (STARTED, DECIDED, _SAVED) or (type_ == SUBMITTED and not was_known):
             found[type_].append(workload)
         elif type_ not in _UNREAD:
             return None
+    submitted, started, admitted, ended, saved, cycles = (
+        tuple(found[kind]) for kind in (SUBMITTED, STARTED, DECIDED, _FREEING[0], _SAVED, _CYCLES[0])
+    )
     return Since(
-        newest, tuple(found[SUBMITTED]), tuple(found[STARTED]), tuple(found[DECIDED]), tuple(found[""])
+        seq=newest, submitted=submitted, started=started, ended=ended, saved=saved, admitted=admitted, cycles=cycles
     )
 
 

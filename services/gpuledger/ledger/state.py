@@ -81,8 +81,10 @@ class Pending(NamedTuple):
     eligible_s: int
 
 
-def open_holds(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> list[OpenHold]:
-    """Return what is set aside at the instant and not drained yet."""
+def open_holds(
+    reader: Reader, cluster: str, at_s: int, *, seq: int | None = None, only: Sequence[str] | None = None
+) -> list[OpenHold]:
+    """Return what is set aside at the instant and not drained yet, for some workloads or all."""
     rows = driver(reader).execute(
         f"""
         SELECT coalesce(s.account, h.account), coalesce(s.gpu_model, h.gpu_model), coalesce(s.gpus_milli, h.gpus_milli),
@@ -94,11 +96,12 @@ def open_holds(reader: Reader, cluster: str, at_s: int, *, seq: int | None = Non
             ON s.book = h.book AND s.workload = h.workload AND s.run = h.run AND {said("s", seq)}
                AND s.to_at IS NULL
         WHERE h.book = %(book)s AND {said("h", seq)}
+          AND (%(only)s::text[] IS NULL OR h.workload = ANY(%(only)s::text[]))
           AND CASE WHEN h.run IS NULL THEN h.expires_at IS NULL OR h.expires_at > to_timestamp(%(at)s)
                    ELSE h.to_at > to_timestamp(%(at)s) AND s.class = 'allocated' END
         GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
         """,
-        {"book": cluster, "at": at_s, "seq": seq},
+        {"book": cluster, "at": at_s, "seq": seq, "only": None if only is None else Texts(only)},
     )
     return [OpenHold(*row) for row in rows]
 

@@ -6,13 +6,13 @@ its leaf up to its block, and nothing else.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from gpuledger.kernel.accounts import lineage
 from gpuledger.policy.contenders import Contender, Standing
-from gpuledger.policy.lines import GPUS_MILLI, Entry, Line, Rank, line_up, merge
+from gpuledger.policy.lines import GPUS_MILLI, NAME, Entry, Line, Rank, line_up, merge
 
 
 class Spot(NamedTuple):
@@ -126,6 +126,18 @@ class Blocks:
         line = _insert(self._among.children[block], self.lines.get(block), way, entry)
         return Blocks(self._above, self._among, {**self.lines, block: line}, self._ways)
 
+    def moved(self, top: Contender, without: Mapping[str, Collection[str]]) -> "Blocks":
+        """Return the blocks of the same accounts that stand otherwise, and without some of the work.
+
+        Args:
+            top: The virtual root, with the same accounts, shares and entitlements below it.
+            without: Workloads that are left out, by leaf.
+        """
+        above, among = _branch(top)
+        found = {place: _moved(line, among.children[place], without) for place, line in self.lines.items()}
+        lines = {place: line for place, line in found.items() if line is not None}
+        return Blocks(above, among, lines, self._ways)
+
     def find(self, leaf: str, entry: Entry) -> Spot | None:
         """Return where a workload of a leaf stands; None when it does not wait here."""
         line = self.leaf_line(leaf)
@@ -236,3 +248,21 @@ def _insert(contender: Contender, line: Line | None, way: list[int], entry: Entr
     child, *rest = way
     below[child] = _insert(contender.children[child], below.get(child), rest, entry)
     return merge(contender, below)
+
+
+def _moved(line: Line, contender: Contender, without: Mapping[str, Collection[str]]) -> Line | None:
+    """Return a line where its account stands otherwise and some of the work is gone; None when all of it is.
+
+    A line of which nothing is otherwise is returned itself, with all that was worked out about it.
+    """
+    if not line.below:
+        gone = without.get(contender.path)
+        if not gone:
+            return line.of(contender)
+        entries = [entry for entry in line.entries if entry[NAME] not in gone]
+        return Line(contender, entries) if entries else None
+    found = {place: _moved(below, contender.children[place], without) for place, below in line.below.items()}
+    if all(found[place] is below for place, below in line.below.items()):
+        return line.of(contender)
+    below = {place: one for place, one in found.items() if one is not None}
+    return merge(contender, below) if below else None

@@ -114,6 +114,15 @@ class Contender:
         """Say whether the floor counts for a gang when so much runs: it lifts up to the present entitlement only."""
         return running_milli < self.floor_milli and running_milli + gang_milli <= self.present_milli
 
+    def stands_as(self, other: "Contender") -> bool:
+        """Say whether no comparison of waiting work can tell it from another of the same account and share."""
+        return (
+            (self.used, self.entitled, self.scale, self.base)
+            == (other.used, other.entitled, other.scale, other.base)
+            and (self.floor_milli, self.present_milli) == (other.floor_milli, other.present_milli)
+            and (not self.floor_milli or self.running_milli == other.running_milli)
+        )
+
     def adopt(self, children: tuple["Contender", ...]) -> "Contender":
         """Hang the children below.
 

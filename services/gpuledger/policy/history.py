@@ -92,7 +92,7 @@ def read_past(
         capacity_gpu_ms=memory.rounded(remembered, per_unit=WEIGHT_ONE),
         shared_milli=_shared_milli(reader, books, at_s, rates),
         use=_use(reader, books, memory, rates),
-        held_gpu_ms=_held(reader, books, at_s, rates),
+        held_gpu_ms=read_held(reader, books, at_s, rates),
         memory=memory,
         capacity=capacity,
         history=_history(reader, clusters, memory, vector),
@@ -159,10 +159,13 @@ def _use(reader: Reader, books: Books, memory: Memory, rates: Rates) -> dict[str
     }
 
 
-def _held(reader: Reader, books: Books, at_s: int, rates: Rates) -> dict[str, int]:
+def read_held(
+    reader: Reader, books: Books, at_s: int, rates: Rates, *, only: Sequence[str] | None = None
+) -> dict[str, int]:
+    """Return what is set aside by account at an instant, in gpu_ms as use is counted; for some workloads, or all."""
     held: dict[str, int] = defaultdict(int)
     for cluster, seq in books.items():
-        for hold in state.open_holds(reader, cluster, at_s, seq=seq):
+        for hold in state.open_holds(reader, cluster, at_s, seq=seq, only=only):
             held[hold.account] += hold.seconds * rates.weighted(
                 hold.gpu_model, hold.gpus_milli, at_s, at_s + 1
             )

@@ -5,82 +5,18 @@ done: its starts run, with what they hold counted as used, and its reservations 
 hosts, other runs) stays as it was told until the next full cycle.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
-from gpuledger.kernel.accounts import own_path
 from gpuledger.kernel.collecting import without_collecting, without_cycles
-from gpuledger.policy.blocks import Blocks, Spot, cut
-from gpuledger.policy.cycle import Cycle, decide_outside, parted, run_cycle, tree_of
+from gpuledger.policy.cycle import Cycle, decide_outside, run_cycle
 from gpuledger.policy.decisions import STARTED
-from gpuledger.policy.fair_share import class_of, entry_of, lines
-from gpuledger.policy.outcomes import Action
 from gpuledger.policy.preemption import Preemption
-from gpuledger.policy.ranking import Ranking
 from gpuledger.policy.sparse import walk_sparsely
-from gpuledger.policy.state import (
-    ClusterState,
-    PendingWorkload,
-    PolicyConfig,
-    Reservation,
-    RunningRun,
-    WorkClass,
-)
-from gpuledger.policy.tree import Tree
+from gpuledger.policy.standing import Standing, stand
+from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, RunningRun
+from gpuledger.policy.turnover import Turnover, starts_of, with_turnover
 from gpuledger.policy.yard import Yard
-
-_FEW = 8
-"""So many workloads that became eligible meanwhile are put into the queue one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    """What stands between two cycles: everything that was ordered is done.
-
-    Args:
-        state: Runs, hosts and accounts; its reservations and its waiting work are those of the last full look.
-        late: Work that was submitted since, by name.
-        reservations: Those of the last cycle.
-        tree: The accounts.
-        ranking: How they stand, as far as preemption asks.
-        yard: Hosts and runs, with nothing decided yet.
-        queues: Who takes a place in the queue, by class.
-        outside: Who does not.
-        known: The accounts that are listed, run something or wait.
-        names: Who waited at the last full look.
-    """
-
-    state: ClusterState
-    late: dict[str, PendingWorkload]
-    reservations: tuple[Reservation, ...]
-    tree: Tree
-    ranking: Ranking
-    yard: Yard
-    queues: dict[WorkClass, Blocks]
-    outside: tuple[PendingWorkload, ...]
-    known: frozenset[str]
-    names: dict[str, PendingWorkload]
-
-    def told(self, at_s: int) -> ClusterState:
-        """Return the state that a cycle at an instant is told."""
-        pending = (*self.state.pending, *self.late.values())
-        return replace(self.state, at_s=at_s, pending=pending, reservations=self.reservations)
-
-    def waits(self, name: str) -> PendingWorkload | None:
-        """Return the workload that waits under a name."""
-        return self.late.get(name) or self.names.get(name)
-
-    def spots(self, names: Iterable[str], config: PolicyConfig) -> dict[WorkClass, list[Spot]]:
-        """Return where those of some workloads stand that are in a queue."""
-        found: dict[WorkClass, list[Spot]] = {"allocated": [], "unallocated": []}
-        for name in dict.fromkeys(names):
-            workload = self.waits(name)
-            if workload is not None:
-                klass = class_of(self.tree, workload)
-                leaf = self.tree.leaf_path(workload.account)
-                spot = self.queues[klass].find(leaf, entry_of(workload, klass, config))
-                found[klass] += [] if spot is None else [spot]
-        return found
 
 
 class Prepared:
@@ -94,11 +30,11 @@ class Prepared:
     """
 
     def __init__(
-        self, standing: _Standing | None, state: ClusterState | None, config: PolicyConfig, cycle: Cycle
+        self, standing: Standing | None, state: ClusterState | None, config: PolicyConfig, cycle: Cycle
     ) -> None:
         self._before = standing
         self._state = state
-        self._standing: _Standing | None = None
+        self._standing: Standing | None = None
         self.config = config
         self.cycle = cycle
 
@@ -113,7 +49,7 @@ class Prepared:
     def settled(self) -> "Prepared":
         """Carry out what the cycle ordered, in preparation of the next event; that one does it otherwise.
 
-        It takes about a third of a full cycle, or nothing after a cycle by event in which nobody started.
+        It takes about a third of a full cycle; after a cycle by event what the accounts take that started something.
         """
         self._settle()
         return self
@@ -123,9 +59,50 @@ class Prepared:
         """What it and the cycles that it follows started, as it is taken to run since; none has a run's name yet."""
         return tuple(run for run in self._settle().state.running if run.run == STARTED)
 
+    @property
+    def there(self) -> ClusterState:
+        """Runs, hosts and accounts as the next event finds them; nobody waits in it."""
+        return self._settle().state
+
+    @property
+    def holding_gpu_ms(self) -> Mapping[str, int]:
+        """What is set aside for each workload that was started since the full cycle, as the next event finds it."""
+        return self._settle().holding_gpu_ms
+
+    def waits(self, name: str) -> bool:
+        """Tell whether a workload waits, as the next event finds it."""
+        return self._settle().waits(name) is not None
+
+    def after(self, turnover: Turnover, at_s: int) -> "Prepared":
+        """Return what the next event is answered from once runs came and went; nothing is decided about that yet.
+
+        Args:
+            turnover: What came and went.
+            at_s: The instant, not before that of the cycle.
+
+        Raises:
+            Refused: When the state contradicts itself then.
+        """
+        prepared = Prepared(self._before, self._state, self.config, self.cycle)
+        prepared._standing = self._settle().after(turnover, at_s, self.config)
+        return prepared
+
+    def decided(self, at_s: int) -> "tuple[Prepared, Cycle] | None":
+        """Decide without anybody's submission, as ``submitted`` does; None when that calls for a full cycle.
+
+        Starts, preemptions and reservations are those of a full cycle on the same state; beside them it is stated who
+        holds a reservation or heads a size class.
+        """
+        with without_cycles():
+            after = self._settle().joined(at_s, self.config)
+            if after is None:
+                return None
+            cycle = _sparse_cycle(after, None, at_s, self.config)
+        return Prepared(after, None, self.config, cycle), cycle
+
     def answers(self, workload: PendingWorkload, at_s: int) -> bool:
         """Tell whether ``submitted`` decides about a workload without a full cycle."""
-        return _with(self._settle(), workload, at_s, self.config) is not None
+        return self._settle().with_submission(workload, at_s, self.config) is not None
 
     def submitted(self, workload: PendingWorkload, at_s: int) -> tuple["Prepared", Cycle]:
         """Decide when one workload more waits.
@@ -137,8 +114,9 @@ class Prepared:
         Returns:
             What the next event is answered from, and the cycle: starts, preemptions and reservations are those of
             ``run_cycle(with_submission(carried_out(state, cycle, config), workload, at_s), config)``, and so is the
-            decision of the workload, its reason included. Stated beside it is who starts, has to leave, holds a
-            reservation or heads a size class; the others wait on, and the allocations are left out.
+            decision of the workload, its reason included; where runs came and went since, of ``with_turnover`` of
+            what was carried out. Stated beside it is who starts, has to leave, holds a reservation or heads a size
+            class; the others wait on, and the allocations are left out.
 
             It is a full cycle when the account of the workload was not known, or when more than a few others became
             eligible meanwhile.
@@ -148,20 +126,21 @@ class Prepared:
         """
         standing = self._settle()
         with without_cycles():
-            after = _with(standing, workload, at_s, self.config)
+            after = standing.with_submission(workload, at_s, self.config)
             if after is None:
                 full = prepare(with_submission(standing.told(at_s), workload, at_s), self.config)
                 return full, full.cycle
             cycle = _sparse_cycle(after, workload, at_s, self.config)
         return Prepared(after, None, self.config, cycle), cycle
 
-    def _settle(self) -> _Standing:
+    def _settle(self) -> Standing:
         if self._standing is None:
-            started = any(decision.action is Action.START for decision in self.cycle.decisions)
-            if self._before is None or started:
-                self._standing = _stand(carried_out(self.state, self.cycle, self.config), self.config)
+            if self._before is None:
+                self._standing = stand(carried_out(self.state, self.cycle, self.config), self.config)
             else:
-                self._standing = replace(self._before, reservations=self.cycle.reservations)
+                standing = replace(self._before, reservations=self.cycle.reservations)
+                starts = starts_of(self.cycle, self._before.waits, self.config)
+                self._standing = standing.after(starts, self.cycle.at_s, self.config) if starts else standing
         return self._standing
 
 
@@ -174,70 +153,19 @@ def prepare(state: ClusterState, config: PolicyConfig) -> Prepared:
     return Prepared(None, state, config, run_cycle(state, config))
 
 
-def _stand(state: ClusterState, config: PolicyConfig) -> _Standing:
-    with without_cycles():
-        yard = Yard(state, config.quantum_s)
-        queue, outside = parted(state, yard)
-        tree = tree_of(state, queue, config)
-        known = (
-            *(account.account for account in state.accounts),
-            *(run.account for run in state.running),
-            *(workload.account for workload in state.pending),
-        )
-        queues = {klass: cut(line) for klass, line in lines(tree, queue, config).items()}
-        for blocks in queues.values():
-            blocks.look_over()
-        return _Standing(
-            state=state,
-            late={},
-            reservations=state.reservations,
-            tree=tree,
-            ranking=Ranking(tree, config),
-            yard=yard.at(state.at_s),
-            queues=queues,
-            outside=tuple(outside),
-            known=frozenset(known),
-            names={workload.workload: workload for workload in state.pending},
-        )
-
-
-def _with(
-    standing: _Standing, workload: PendingWorkload, at_s: int, config: PolicyConfig
-) -> _Standing | None:
-    """Return what stands when one workload more waits; None when that calls for a full cycle."""
-    leaf = own_path(workload.account)
-    leaf = leaf if leaf in standing.tree.nodes else workload.account
-    is_new = workload.account not in standing.known or standing.tree.nodes[leaf].children
-    if is_new or standing.waits(workload.workload) or at_s < standing.state.at_s:
-        return None
-    waiting = (*standing.outside, workload)
-    joining = [
-        w for w in waiting if w.eligible_at_s <= at_s and standing.yard.is_possible(w.gpus_milli, w.gpu_model)
-    ]
-    if len(joining) > _FEW:
-        return None
-    queues = dict(standing.queues)
-    for joiner in joining:
-        klass = class_of(standing.tree, joiner)
-        entry = entry_of(joiner, klass, config)
-        queues[klass] = queues[klass].with_entry(standing.tree.leaf_path(joiner.account), entry)
-    gone = {joiner.workload for joiner in joining}
-    return replace(
-        standing,
-        late={**standing.late, workload.workload: workload},
-        queues=queues,
-        outside=tuple(w for w in waiting if w.workload not in gone),
-    )
-
-
-def _sparse_cycle(standing: _Standing, workload: PendingWorkload, at_s: int, config: PolicyConfig) -> Cycle:
-    """Run the policy where something could change, and for one workload."""
-    state = replace(standing.state, at_s=at_s, accounts=(), pending=(), reservations=standing.reservations)
+def _sparse_cycle(
+    standing: Standing, workload: PendingWorkload | None, at_s: int, config: PolicyConfig
+) -> Cycle:
+    """Run the policy where something could change, and for one workload, if it is asked about one."""
+    state = replace(standing.state, at_s=at_s, accounts=(), reservations=standing.reservations)
     yard = standing.yard.at(at_s)
     preemption = Preemption(standing.ranking, state, yard, config)
-    named = standing.spots((*(kept.workload for kept in state.reservations), workload.workload), config)
-    walk, decisions = walk_sparsely(standing.queues, named, state, yard, preemption, config)
-    decisions += decide_outside((w for w in standing.outside if w is workload), state, yard)
+    asked = [] if workload is None else [workload]
+    names = (*(kept.workload for kept in state.reservations), *(one.workload for one in asked))
+    walk, decisions = walk_sparsely(
+        standing.queues, standing.spots(names, config), state, yard, preemption, config
+    )
+    decisions += decide_outside((one for one in standing.outside if one in asked), state, yard)
     return Cycle(
         cluster=state.cluster,
         at_s=at_s,
@@ -253,22 +181,9 @@ def carried_out(state: ClusterState, cycle: Cycle, config: PolicyConfig) -> Clus
 
     Runs that have to leave are still there; the reservations say which. A start has no run id yet: it is empty.
     """
-    starts = {decision.workload: decision for decision in cycle.decisions if decision.action is Action.START}
-    runs: list[RunningRun] = []
-    held: dict[str, int] = {}
-    for gang in [waiting for waiting in state.pending if waiting.workload in starts]:
-        decision = starts[gang.workload]
-        klass, placement = decision.klass or "unallocated", decision.placement or {}
-        run, hold_gpu_ms = gang.begun(STARTED, cycle.at_s, klass=klass, placement=placement, config=config)
-        runs.append(run)
-        held[gang.account] = held.get(gang.account, 0) + hold_gpu_ms
-    return replace(
-        state,
-        accounts=tuple(account.holding(held.get(account.account, 0)) for account in state.accounts),
-        running=(*state.running, *runs),
-        pending=tuple(waiting for waiting in state.pending if waiting.workload not in starts),
-        reservations=cycle.reservations,
-    )
+    waiting = {one.workload: one for one in state.pending}
+    after = with_turnover(state, starts_of(cycle, waiting.get, config))
+    return replace(after, reservations=cycle.reservations)
 
 
 class Looks:
@@ -284,11 +199,11 @@ class Looks:
 
     def __init__(self, state: ClusterState, config: PolicyConfig, workload: str) -> None:
         self._config, self._workload = config, workload
-        self._first = _stand(state, config)
+        self._first = stand(state, config)
 
     def anew(self, state: ClusterState) -> Cycle:
         """Return the cycle on a state; the queue is made anew, which takes a half of a full cycle."""
-        return self._of(_stand(state, self._config))
+        return self._of(stand(state, self._config))
 
     def in_the_queue(self, state: ClusterState) -> Cycle:
         """Return the cycle on a state with other runs or hosts, in the order of the first one, however long that is.
@@ -296,11 +211,15 @@ class Looks:
         The order rests on runs only where an account is at its floor: else the two say the same.
         """
         return self._of(
-            replace(self._first, state=state, yard=Yard(state, self._config.quantum_s).at(state.at_s))
+            replace(
+                self._first,
+                state=replace(state, pending=()),
+                yard=Yard(state, self._config.quantum_s).at(state.at_s),
+            )
         )
 
-    def _of(self, standing: _Standing) -> Cycle:
-        workload = next(one for one in standing.state.pending if one.workload == self._workload)
+    def _of(self, standing: Standing) -> Cycle:
+        workload = next(one for one in standing.waiting if one.workload == self._workload)
         with without_collecting():
             return _sparse_cycle(standing, workload, standing.state.at_s, self._config)
 

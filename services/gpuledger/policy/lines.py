@@ -123,6 +123,14 @@ class Line:
         self._asks: list[Ask] | None = None
         self._firsts: tuple[int, ...] | None = None
 
+    def of(self, contender: Contender) -> "Line":
+        """Return the same work where the account stands otherwise; itself where it stands as it did."""
+        if contender.stands_as(self.contender):
+            return self
+        line = Line(contender, self.entries, self.below, self.merged, self._sums)
+        line._asks, line._firsts = self._asks, self._firsts
+        return line
+
     @property
     def asks(self) -> list[Ask]:
         """What each asks for."""

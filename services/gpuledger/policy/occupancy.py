@@ -5,6 +5,7 @@ what came and went since the one before, not what is there.
 """
 
 from collections.abc import Iterable
+from copy import copy
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
@@ -67,6 +68,19 @@ class Occupancy:
         for run in state.running:
             self._take(run)
         self.room = self.empty.with_free(self.free)
+
+    def copy(self) -> "Occupancy":
+        """Return the same, to be brought up to date on its own."""
+        other = copy(self)
+        other._begin()  # noqa: SLF001 - one of its own
+        return other
+
+    def _begin(self) -> None:
+        """Take what changes for its own."""
+        self.placements, self.parts, self.free = dict(self.placements), dict(self.parts), dict(self.free)
+        self.occupants = {host: list(there) for host, there in self.occupants.items()}
+        self.room = self.room.copy()
+        self._most, self._protected, self._ends = dict(self._most), dict(self._protected), list(self._ends)
 
     def is_possible(self, gpus_milli: int, gpu_model: str | None) -> bool:
         """Say whether a gang fits when nothing runs."""

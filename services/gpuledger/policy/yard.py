@@ -64,6 +64,11 @@ class Yard:
         yard._begin(at_s)  # noqa: SLF001 - one of its own
         return yard
 
+    def after(self, state: ClusterState, gone: Iterable[RunningRun], come: Iterable[RunningRun]) -> "Yard":
+        """Return the hosts of a state that some runs left and others came to since, with nothing decided yet."""
+        there, come = self._there.copy(), tuple(come)
+        return Yard(state, self._quantum_s, there if there.follow(state, gone, come) else None)
+
     def _begin(self, at_s: int) -> None:
         """Take what a cycle changes for its own, at an instant; nothing has been decided yet."""
         there = self._there
