@@ -89,7 +89,13 @@ def since(reader: Reader, cluster: str, seq: int, *, org_seq: int) -> Since | No
         tuple(found[kind]) for kind in (SUBMITTED, STARTED, DECIDED, _FREEING[0], _SAVED, _CYCLES[0])
     )
     return Since(
-        seq=newest, submitted=submitted, started=started, ended=ended, saved=saved, admitted=admitted, cycles=cycles
+        seq=newest,
+        submitted=submitted,
+        started=started,
+        ended=ended,
+        saved=saved,
+        admitted=admitted,
+        cycles=cycles,
     )
 
 

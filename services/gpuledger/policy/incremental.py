@@ -136,7 +136,10 @@ class Prepared:
     def _settle(self) -> Standing:
         if self._standing is None:
             if self._before is None:
-                self._standing = stand(carried_out(self.state, self.cycle, self.config), self.config)
+                state, cycle, config = self.state, self.cycle, self.config
+                starts = starts_of(cycle, {one.workload: one for one in state.pending}.get, config)
+                done = replace(with_turnover(state, starts), reservations=cycle.reservations)
+                self._standing = replace(stand(done, config), holding_gpu_ms=starts.holding_gpu_ms)
             else:
                 standing = replace(self._before, reservations=self.cycle.reservations)
                 starts = starts_of(self.cycle, self._before.waits, self.config)

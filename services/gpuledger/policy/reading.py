@@ -13,7 +13,7 @@ from gpuledger.kernel.portions import members
 from gpuledger.ledger import cycles, queries, state
 from gpuledger.ledger.as_of import Vector
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
-from gpuledger.ledger.rates import UNWEIGHTED
+from gpuledger.ledger.rates import UNWEIGHTED, Rates
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.history import NOTHING, Past, read_past, weights
 from gpuledger.policy.placement import HostState, Room, model_of, split
@@ -101,11 +101,16 @@ def read_submitted(
         vector: Book -> the row up to which it is read.
     """
     seq = vector.get(told.cluster, 0)
-    rates = queries.rate_card(reader, vector.get(ORG_BOOK, 0)) if config.unit == "weighted" else UNWEIGHTED
+    rates = read_rates(reader, config, vector)
     weight_of = weights(rates, state.healthy_models(reader, told.cluster, at_s, seq=seq), at_s)
     waiting = state.pending(reader, told.cluster, at_s, only=only, seq=seq)
     read = {one.workload: one for one in _pending(waiting, told.hosts, config, weight_of)}
     return tuple(read[name] for name in only if name in read)
+
+
+def read_rates(reader: Reader, config: PolicyConfig, vector: Vector) -> Rates:
+    """Return what GPUs of a model weigh in use, as of a vector."""
+    return queries.rate_card(reader, vector.get(ORG_BOOK, 0)) if config.unit == "weighted" else UNWEIGHTED
 
 
 def read_running(

@@ -1,7 +1,7 @@
 """A recorded cycle computed again from the journal, and compared with its record byte for byte."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ from gpuledger.database.engine import Reader
 from gpuledger.events.budget import AllocationAmended, AllocationIssued
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import cycles
-from gpuledger.policy.amending import Base, decide
+from gpuledger.policy.amending import Base, decide, turnover_of
 from gpuledger.policy.cycle import run_cycle
 from gpuledger.policy.incremental import prepare
 from gpuledger.policy.kept import decisions_of
@@ -95,7 +95,10 @@ def recompute_amendment(reader: Reader, found: cycles.Amendment) -> AllocationAm
         workloads = read_submitted(
             reader, state, each.at_s, config, only=said.submissions, vector=said.sequences
         )
-        decided = decide(base, workloads, each.at_s, said.sequences) if workloads else None
+        looked = replace(base, touched=tuple(said.changed))
+        turnover, _ = turnover_of(reader, looked, each.at_s, said.sequences)
+        is_like = workloads or turnover
+        decided = decide(looked, workloads, each.at_s, said.sequences, turnover) if is_like else None
         if decided is None:
             return None
         base, again = decided.base, decided.fact

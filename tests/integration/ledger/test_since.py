@@ -15,9 +15,9 @@ from tests.integration.ledger.books import (
 
 from gpuledger.database.engine import reading
 from gpuledger.events import heartbeat
-from gpuledger.events.budget import ShareSet
+from gpuledger.events.budget import PeriodOpened, ShareSet
 from gpuledger.events.decision import DecisionMade
-from gpuledger.events.workload import Located, Ready
+from gpuledger.events.workload import Checkpointed, Located, Preempted, Ready, Requeued
 from gpuledger.ledger import queries
 from gpuledger.ledger.since import ROWS_MAX, Since, eligible_between, hosts_change_between, since
 
@@ -42,9 +42,13 @@ def after(ledger: Ledger, before: dict[str, int]) -> Since | None:
         return since(reader, CLUSTER, before[CLUSTER], org_seq=before.get("~org", 0))
 
 
+def nothing(seq: int) -> Since:
+    return Since(seq, submitted=(), started=(), ended=(), saved=(), admitted=(), cycles=())
+
+
 def test_new_work_starts_and_heartbeats_are_told_in_their_order(known: Ledger) -> None:
     before = sequences(known)
-    assert after(known, before) == Since(before[CLUSTER], (), (), (), ())
+    assert after(known, before) == nothing(before[CLUSTER])
     known.append(told(NOON, submitted("w9", account="org/a")), told(NOON, started("w1", hosts=["h1"])))
     known.append(
         told(NOON, heartbeat.Heartbeat(cluster=CLUSTER)),
@@ -65,7 +69,30 @@ def test_new_work_starts_and_heartbeats_are_told_in_their_order(known: Ledger) -
             ),
         ),
     )
-    assert after(known, before) == Since(sequences(known)[CLUSTER], ("w9", "w5"), ("w1",), ("w2",), ())
+    assert after(known, before) == nothing(sequences(known)[CLUSTER])._replace(
+        submitted=("w9", "w5"), started=("w1",), admitted=("w2",)
+    )
+
+
+def test_who_ended_was_preempted_or_saved_its_work_is_told(known: Ledger) -> None:
+    for name in ("w1", "w2", "w3"):
+        known.append(told(NOON - HOUR, started(name, hosts=["h1"])))
+    before = sequences(known)
+    known.append(
+        told(NOON, Checkpointed(cluster=CLUSTER, workload="w3", run="r1")),
+        told(NOON, ended("w2")),
+        told(NOON, Preempted(cluster=CLUSTER, workload="w1", run="r1", reason="test")),
+    )
+    assert after(known, before) == nothing(sequences(known)[CLUSTER])._replace(
+        ended=("w2", "w1"), saved=("w3",)
+    )
+
+
+def test_a_period_that_opens_is_nothing_that_a_cycle_is_told(known: Ledger) -> None:
+    before = sequences(known)
+    period = PeriodOpened(cluster=CLUSTER, period="2026-12", installed_gpu_ms=1, grants=[], org_seq=0)
+    known.append(told(NOON, period))
+    assert after(known, before) == nothing(sequences(known)[CLUSTER])
 
 
 def test_a_workload_that_was_known_is_no_new_work(known: Ledger) -> None:
@@ -81,9 +108,9 @@ def test_a_workload_that_is_submitted_twice_since_is_no_new_work(known: Ledger) 
     assert after(known, before) is None
 
 
-def test_an_end_a_host_and_the_organisation_are_something_else(known: Ledger) -> None:
+def test_a_requeue_a_host_and_the_organisation_are_something_else(known: Ledger) -> None:
     for fact in (
-        ended("w1"),
+        Requeued(cluster=CLUSTER, workload="w1", run="r1", reason="user"),
         registered("h2", 8),
         ShareSet(account="org/a", share=2, reason="test", by="test"),
     ):

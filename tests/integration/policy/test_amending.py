@@ -1,4 +1,4 @@
-"""A submission between two cycles: answered from the newest, while that is right; else by a full cycle."""
+"""Submissions and ends between two cycles: answered from the newest, while that is right; else by a full cycle."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,12 +9,14 @@ from tests.integration.policy.worlds import HOUR, NOON
 
 from gpuledger.database.engine import reading
 from gpuledger.events import heartbeat, host, workload
+from gpuledger.events.budget import PeriodOpened
 from gpuledger.events.decision import DecisionMade
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
 from gpuledger.policy.amending import AGE_S, FEW
 from gpuledger.policy.directives import directives
 from gpuledger.policy.leading import Leading, Terms
+from gpuledger.policy.replaying import replay
 from gpuledger.policy.service import issue_cycle
 
 
@@ -70,6 +72,63 @@ def test_starts_as_they_were_ordered_call_for_nothing(led: Led) -> None:
     assert led.word().amendments[1].amended.submissions == ["w-2"]
 
 
+def test_gpus_that_an_end_leaves_are_given_at_once_to_who_waits(led: Led) -> None:
+    led.submit("w-wide", 8)
+    led.turn()
+    assert [d["action"] for d in led.word().record["decisions"] if d["workload"] == "w-wide"] == ["wait"]
+    an_end(led)
+    led.process._led["c"].answered = 0.0
+    led.turn()
+    assert led.recorded == [("issued", 0), ("amended", 1), ("amended", 2)]
+    said = led.word().amendments[1].amended
+    assert (said.submissions, said.changed) == ([], ["w-a"])
+    assert [(d["workload"], d["action"]) for d in said.record["decisions"]] == [("w-wide", "start")]
+    with reading(led.engine) as reader:
+        assert replay(reader, said.cycle).difference is None
+
+
+def test_a_submission_after_an_end_is_decided_with_what_that_left(led: Led) -> None:
+    an_end(led)
+    led.submit("w-wide", 8)
+    led.turn()
+    assert led.recorded == [("issued", 0), ("amended", 1)]
+    assert [(d["workload"], d["action"]) for d in led.word().amendments[0].amended.record["decisions"]] == [
+        ("w-wide", "start")
+    ]
+
+
+def test_an_end_of_which_nothing_comes_is_not_written_down_and_not_forgotten(led: Led) -> None:
+    led.start("w-b", 4, hosts_of(led, "w-b"))
+    led.tell(workload.Ended(cluster="c", workload="w-b", run="1", reason="completed"))
+    led.turn()
+    assert led.recorded == [("issued", 0)]
+    led.submit("w-1", 6)
+    led.process._led["c"].answered = 0.0
+    led.turn()
+    assert led.recorded == [("issued", 0), ("amended", 2)]
+    said = led.word().amendments[0].amended
+    assert (said.submissions, said.changed) == (["w-1"], ["w-a", "w-b"])  # w-a began
+    assert [(d["workload"], d["action"]) for d in said.record["decisions"]] == [("w-1", "start")]
+
+
+def test_who_was_preempted_waits_again_and_who_was_withdrawn_waits_no_more(led: Led) -> None:
+    led.tell(workload.Preempted(cluster="c", workload="w-a", run="1", reason="test"))
+    led.tell(workload.Ended(cluster="c", workload="w-large", reason="cancelled"))
+    led.turn()
+    assert led.recorded == [("issued", 0), ("amended", 1)]
+    said = led.word().amendments[0].amended
+    assert (said.submissions, said.changed) == (["w-a"], ["w-a", "w-large"])
+    assert [(d["workload"], d["action"]) for d in said.record["decisions"]] == [("w-a", "start")]
+    assert said.record["reservations"] == []
+
+
+def test_a_period_that_an_admission_opens_calls_for_nothing(led: Led) -> None:
+    led.tell(PeriodOpened(cluster="c", period="2026-12", installed_gpu_ms=1, grants=[], org_seq=1))
+    led.submit("w-debug", 1)
+    led.turn()
+    assert led.recorded == [("issued", 0), ("amended", 1)]
+
+
 def another_host(led: Led) -> None:
     led.start("w-b", 4, hosts_of(led, "w-a"))
 
@@ -101,8 +160,8 @@ def before_the_order(led: Led) -> None:
     led.tell(fact, ago_s=60)
 
 
-def a_cancellation(led: Led) -> None:
-    led.tell(workload.Ended(cluster="c", workload="w-large", reason="cancelled"))
+def a_requeue(led: Led) -> None:
+    led.tell(workload.Requeued(cluster="c", workload="w-a", run="1", reason="user"))
 
 
 def a_host(led: Led) -> None:
@@ -130,7 +189,7 @@ def a_cycle_by_hand(led: Led) -> None:
     "happens",
     [
         another_host, fewer_gpus, admitted_otherwise, admitted_unordered, nobody_ordered, another_class,
-        before_the_order, an_end, a_cancellation, a_host,
+        before_the_order, a_requeue, a_host,
         a_share, said_otherwise, a_new_account, many_at_once, a_cycle_by_hand,
     ],
 )  # fmt: skip

@@ -106,13 +106,13 @@ def test_who_runs_once_has_no_interval(world: World) -> None:
     assert newest.every_s is None
 
 
-def test_an_end_is_answered_before_the_next_minute_and_only_once(world: World) -> None:
-    """A submission is, too, without a full cycle (test_amending)."""
+def test_a_requeue_is_answered_before_the_next_minute_and_only_once(world: World) -> None:
+    """Submissions and ends are, too, without a full cycle (test_amending)."""
     clock = FixedClock(instant(NOON))
     process = leading(world, clock)
     with process._session() as connection:
         process.turn(connection)
-        over = workload.Ended(cluster="c", workload="w-a", run="1", reason="completed")
+        over = workload.Requeued(cluster="c", workload="w-a", run="1", reason="user")
         world.intake.take([event("over", NOON, over)])
         clock.at += timedelta(seconds=1)
         process.turn(connection)

@@ -90,3 +90,15 @@ def test_without_hosts_the_cluster_is_one() -> None:
     assert (found.free, found.knows_models) == ({"c": 10_000}, False)
     nothing = ClusterState(cluster="c", at_s=AT_S, healthy_milli=0, capacity_window_gpu_ms=0)
     assert Occupancy(nothing, QUANTUM_S).free == {}
+
+
+def test_a_copy_is_brought_up_to_date_on_its_own() -> None:
+    busy = run("a", gpus=4, name="r0", hosts={"h0": 4}, protected_until_s=AT_S + 60)
+    state = cluster([], [], [busy], on=HOSTS)
+    first = Occupancy(state, QUANTUM_S)
+    before = said(first, AT_S)
+    second = first.copy()
+    later = replace(state, running=())
+    assert second.follow(later, [busy], [])
+    assert said(first, AT_S) == before
+    assert said(second, AT_S) == said(Occupancy(later, QUANTUM_S), AT_S)
