@@ -37,6 +37,12 @@ page = st.navigation(
             url_path="work",
         ),
         st.Page(
+            PAGES / "proposals.py",
+            title="Proposals",
+            icon=":material/how_to_vote:",
+            url_path="proposals",
+        ),
+        st.Page(
             PAGES / "lesson.py",
             title="Lesson",
             icon=":material/school:",

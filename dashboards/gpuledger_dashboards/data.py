@@ -10,7 +10,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from gpuledger import settings
-from gpuledger.client import LedgerClient, answers, plans, stories
+from gpuledger.client import LedgerClient, answers, outcomes, plans, stories
 from gpuledger.kernel.errors import Refused
 
 TTL_S = 30
@@ -97,9 +97,28 @@ def divide(tree: plans.Tree) -> plans.Divided:
     return _divide(asker(), tree)
 
 
+def proposals(state: str | None) -> plans.Proposals:
+    """Return the proposals of a state, of all unless given; the newest page."""
+    return _proposals(asker(), state)
+
+
+def me() -> outcomes.WhoAmI:
+    """Return who looks at the page."""
+    return _me(asker())
+
+
+def say(proposal: str, step: plans.Step, reason: str, key: str) -> None:
+    """Comment on a proposal or decide it, as who looks at the page.
+
+    Raises:
+        GpuledgerError: When the API does not take it.
+    """
+    _client(asker()).say(proposal, step, reason, key=key)
+
+
 def forget() -> None:
     """Ask again at the next look."""
-    for cached in (_clusters, _layers, _budget_vs_actual, _allocations, _workload):
+    for cached in (_clusters, _layers, _budget_vs_actual, _allocations, _workload, _proposals, _me):
         cached.clear()
 
 
@@ -126,6 +145,16 @@ def _allocations(asker: Asker, cluster: str) -> answers.Cycle:
 @st.cache_data(ttl=TTL_S, show_spinner=False)
 def _workload(asker: Asker, name: str, cluster: str | None) -> stories.Workload:
     return _client(asker).workload(name, cluster=cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _proposals(asker: Asker, state: str | None) -> plans.Proposals:
+    return _client(asker).proposals(state=state)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _me(asker: Asker) -> outcomes.WhoAmI:
+    return _client(asker).me()
 
 
 @st.cache_data(ttl=3600, max_entries=1000, show_spinner=False, hash_funcs={plans.Tree: repr})

@@ -31,6 +31,7 @@ class Texts:
     presets: dict[str, str]
     preset_label: str
     preset_says: dict[str, str]
+    share: str
     share_of: str
     wants_of: str
     asks: str
@@ -94,6 +95,7 @@ ENGLISH = Texts(
         ),
         "nobody": "Nobody has a share: nothing is issued, and all work runs unallocated.",
     },
+    share="share",
     share_of="Share of {team}",
     wants_of="GPUs that {team} wants",
     asks="wants",
@@ -188,6 +190,7 @@ CHINESE = Texts(
         "surplus": "A 的 40 張只用 10 張。剩下的流向別人：平面規則按份額給所有團隊；樹狀規則先給同一計畫的 B。",
         "nobody": "誰都沒有份額：什麼都不分配，所有工作都以未分配的方式執行。",
     },
+    share="份額",
     share_of="{team} 的份額",
     wants_of="{team} 想要的 GPU",
     asks="想要",

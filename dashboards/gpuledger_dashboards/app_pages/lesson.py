@@ -91,7 +91,7 @@ def show_budgets(texts: Texts) -> None:
         [
             {
                 texts.team: team,
-                texts.share_of.format(team="").strip(): str(shares[team]),
+                texts.share: str(shares[team]),
                 texts.asks: str(wanted[team]),
                 texts.flat: flat.issued[team.lower()],
                 texts.tree: tree.issued[lesson.paths()[team]],

@@ -160,6 +160,29 @@ def test_one_sees_what_is_all_within_reach(post: Ask, get: Callable[..., Any]) -
     assert "speech" not in hidden.text
 
 
+def test_what_it_changes_for_others_is_not_told(post: Ask, get: Callable[..., Any]) -> None:
+    """A new share moves the siblings' parts too, and who they are is theirs to see who reach them."""
+
+    def told(document: dict[str, Any]) -> set[tuple[str, str]]:
+        return {(row["account"], row["cluster"]) for row in document["effect"]["shares"]}
+
+    dry = post(Role.RESEARCHER, "?dry_run=true", SPLIT).json()
+    made_ = post(Role.RESEARCHER, "", SPLIT).json()
+    own = {(VIDEO, "alpha"), (VIDEO, "beta")}
+    assert told(dry) == told(made_) == told(get(Role.RESEARCHER, f"/{made_['proposal']}")) == own
+    assert told(get(Role.RESEARCHER)["proposals"][0]) == own
+    assert told(get(Role.MANAGER, f"/{made_['proposal']}")) == own | {(FACES, "alpha"), (FACES, "beta")}
+    assert told(get(Role.LEAD, f"/{made_['proposal']}")) == {(VIDEO, "alpha"), (FACES, "alpha")}
+    account = {"before_gpu_ms": 0, "after_gpu_ms": 0, "before_wait_p90_s": None, "after_wait_p90_s": None}
+    simulation = {
+        "scenario": "institute", "seed": 1, "days": 1,
+        "accounts": [{**account, "account": VIDEO}, {**account, "account": "org/speech"}],
+    }  # fmt: skip
+    wide = made(post(Role.ADMIN, "", {**SPLIT, "simulation": simulation}))
+    seen = get(Role.RESEARCHER, f"/{wide}")["simulation"]["accounts"]
+    assert [row["account"] for row in seen] == [VIDEO]
+
+
 def test_a_list_comes_in_pages_and_parts(post: Ask, get: Callable[..., Any]) -> None:
     names = [made(post(Role.RESEARCHER, "", SPLIT)) for _ in range(3)]
     first = get(Role.RESEARCHER, "?limit=2")

@@ -7,13 +7,14 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from tests.unit.dashboards.answers import budget, budget_row, cycle, layers, layers_row, status, story
 
-from gpuledger.client import answers, plans, stories
-from gpuledger.kernel.errors import NotFound
+from gpuledger.client import answers, outcomes, plans, stories
+from gpuledger.kernel.errors import GpuledgerError, NotFound
 from gpuledger_dashboards import run
 
 PAGES = Path(run.APP).parent / "app_pages"
-PYRAMID, BUDGET, SHARES, WORK, LESSON = (
-    PAGES / f"{name}.py" for name in ("pyramid", "budget_versus_actual", "fair_share", "work", "lesson")
+PYRAMID, BUDGET, SHARES, WORK, PROPOSALS, LESSON = (
+    PAGES / f"{name}.py"
+    for name in ("pyramid", "budget_versus_actual", "fair_share", "work", "proposals", "lesson")
 )
 
 
@@ -30,6 +31,10 @@ class FakeClient:
     error: Exception | None = None
     asked: list[tuple[object, ...]] = field(default_factory=list)
     trees: list[plans.Tree] = field(default_factory=list)
+    wishes: tuple[plans.Proposal, ...] = ()
+    name: str = "Prof. Lin"
+    rights: tuple[str, ...] = ("propose", "change-budgets", "read-proposals")
+    refusal: GpuledgerError | None = None
 
     def clusters(self) -> answers.Clusters:
         if self.error:
@@ -56,6 +61,23 @@ class FakeClient:
         self.trees.append(tree)
         names = tuple(node.account for node in tree.accounts)
         return plans.Divided(issued=dict.fromkeys(names, "25"), order=names, idle="0")
+
+    def proposals(self, *, state: str | None) -> plans.Proposals:
+        if self.error:
+            raise self.error
+        kept = tuple(one for one in self.wishes if state in (None, one.state))
+        return plans.Proposals(proposals=kept, next=None, as_of="2026-12-01T12:00:00Z")
+
+    def me(self) -> outcomes.WhoAmI:
+        return outcomes.WhoAmI(
+            name=self.name, role="manager", rights=self.rights, subtree="org", clusters=(), token="t"
+        )
+
+    def say(self, proposal: str, step: plans.Step, reason: str, *, key: str) -> outcomes.Ordered:
+        self.asked.append((proposal, step, reason))
+        if self.refusal:
+            raise self.refusal
+        return outcomes.Ordered(applied=True, repeated=False, seq=1, key=key)
 
     def budget_vs_actual(self, *, cluster: str, period: str) -> answers.BudgetVersusActual:
         self.asked.append((cluster, period))

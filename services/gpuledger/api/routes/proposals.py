@@ -124,7 +124,7 @@ def _add_reads(routes: APIRouter, context: Context) -> None:
         ]
         now = believed or context.clock.now()
         return {
-            "proposals": [made.as_json(now) for made in kept[after : after + limit]],
+            "proposals": [_cut(caller, made.as_json(now)) for made in kept[after : after + limit]],
             "next": after + limit if after + limit < len(kept) else None,
             "as_of": context.as_of(believed),
         }
@@ -141,7 +141,8 @@ def _add_reads(routes: APIRouter, context: Context) -> None:
         with reading(context.engine) as reader:
             believed = context.believed(reader, as_of)
             made = _found(caller, proposals.proposals(reader, as_of=believed), name)
-        return {**made.as_json(believed or context.clock.now()), "as_of": context.as_of(believed)}
+        shown = _cut(caller, made.as_json(believed or context.clock.now()))
+        return {**shown, "as_of": context.as_of(believed)}
 
 
 def _add_making(routes: APIRouter, context: Context) -> None:
@@ -167,7 +168,7 @@ def _add_making(routes: APIRouter, context: Context) -> None:
             if dry_run:
                 check_proposed(reader, asked, now_s=context.now_s(), calendar=calendar)
                 effect = effect_of(reader, asked, now_s=context.now_s(), calendar=calendar)
-                said = msgspec.to_builtins(effect)
+                said = _cut_effect(caller, msgspec.to_builtins(effect))
                 return {
                     "applied": False, "repeated": False, "proposal": asked.proposal, "effect": said, "seq": None,
                     "key": key,
@@ -181,7 +182,7 @@ def _add_making(routes: APIRouter, context: Context) -> None:
             "applied": True,
             "repeated": done.repeated,
             "proposal": asked.proposal,
-            "effect": made.as_json(context.clock.now())["effect"],
+            "effect": _cut(caller, made.as_json(context.clock.now()))["effect"],
             "seq": done.seq,
             "key": key,
         }
@@ -230,6 +231,22 @@ def _sees(caller: Caller, made: proposals.Proposal) -> bool:
     """Say whether all that a proposal names is the caller's to see."""
     cluster = made.asked.cluster
     return (cluster is None or caller.reaches(cluster)) and all(map(caller.scope.holds, made.accounts))
+
+
+def _cut(caller: Caller, shown: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what a proposal would change for accounts and clusters that are not the caller's to see."""
+    simulation = shown["simulation"]
+    if simulation is not None:
+        simulation = {**simulation, "accounts": caller.visible(simulation["accounts"])}
+    effect = shown["effect"]
+    return {**shown, "simulation": simulation, "effect": effect and _cut_effect(caller, effect)}
+
+
+def _cut_effect(caller: Caller, effect: dict[str, Any]) -> dict[str, Any]:
+    if "shares" not in effect:
+        return effect
+    reached = [row for row in effect["shares"] if caller.reaches(row["cluster"])]
+    return {**effect, "shares": caller.visible(reached)}
 
 
 def _require_authority(caller: Caller, asked: proposal.Proposed) -> None:
