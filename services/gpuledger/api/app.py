@@ -15,14 +15,17 @@ from gpuledger.api.limits import EVENTS_BYTES_MAX, BoundedBody
 from gpuledger.api.metrics import CountRequests, Metrics
 from gpuledger.api.parameters import known_only
 from gpuledger.api.routes import (
+    accounts,
     admissions,
     allocations,
     balances,
     books,
     budgets,
     callers,
+    closes,
     events,
     fairshare,
+    hosts,
     layers,
     operations,
     orders,
@@ -103,6 +106,7 @@ def _routers(context: Context, broker: Broker | None, *, by_another: bool) -> li
     """Return the paths that are not for everybody, subject by subject."""
     subjects = (
         balances,
+        accounts,
         allocations,
         workloads,
         usage,
@@ -111,6 +115,8 @@ def _routers(context: Context, broker: Broker | None, *, by_another: bool) -> li
         books,
         statements,
         periods,
+        closes,
+        hosts,
         admissions,
         orders,
     )

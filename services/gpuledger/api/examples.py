@@ -184,6 +184,50 @@ MADE = {
 DIVIDED = {
     "issued": {"a": "40", "b": "30", "c": "20", "d": "10"}, "order": ["a", "b", "c", "d"], "idle": "0",
 }  # fmt: skip
+HOSTS = {
+    "hosts": [
+        {"cluster": "philly", "host": "m12", "gpu_model": "P100", "gpus": 8, "usable_gpus": 0, "state": "draining",
+         "since": "2026-12-01T08:00:00Z", "reason": "xid-63", "partial_use": False},
+    ],
+    "next": None, "as_of": _AS_OF,
+}  # fmt: skip
+DRAINS = {
+    "drains": [
+        {"cluster": "philly", "host": "m12", "gpus_milli": 8000, "empty_by": "2026-12-01T09:20:00Z",
+         "certainty": "bound", "text": "m12 is empty by then: one run is there, and leave one by one.",
+         "runs": [{"workload": "8851", "run": "1", "account": "philly/ee9e8c", "gpus_milli": 8000,
+                   "protected_until": "2026-12-01T09:18:00Z"}]},
+    ],
+    "next": None, "as_of": _AS_OF,
+}  # fmt: skip
+INCIDENTS = {
+    "incidents": [
+        {"cluster": "philly", "incident": "philly/m12/2026-12-01T08:00:00Z", "host": "m12", "fault": "xid-79",
+         "gpu_uuids": None, "noticed_at": "2026-12-01T08:00:00Z",
+         "runs": [{"run": "8790/1", "account": "philly/ee9e8c", "state": "credited", "credited_gpu_ms": 4 * _HOUR,
+                   "credited_under": "philly/m12/2026-12-01T08:00:00Z", "reason": None, "by": None}],
+         "credited_gpu_ms": 4 * _HOUR},
+    ],
+    "next": None, "as_of": _AS_OF,
+}  # fmt: skip
+ACCOUNTS = {
+    "accounts": [
+        {"account": "philly/ee9e8c", "parent": "philly", "is_leaf": True, "created_seq": 4,
+         "created_at": "2017-08-07T00:00:00Z", "share": 3, "overdraft": None,
+         "shares": [{"from": "2017-10-01T00:00:00Z", "share": 3, "seq": 9}], "overdrafts": []},
+    ],
+    "next": None, "as_of": _AS_OF,
+}  # fmt: skip
+_CLOSE = {
+    "cluster": "philly", "period": "2017-10", "version": 1, "state": "sealed", "closing_seq": 8900,
+    "begun_at": "2026-12-01T08:00:00Z", "closed_seq": 8901, "sealed_seq": 8902, "sealed_at": "2026-12-01T08:00:09Z",
+    "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "reopened_seq": None,
+}  # fmt: skip
+CLOSES = {"closes": [_CLOSE], "next": None, "as_of": _AS_OF}
+CLOSE = {
+    **_CLOSE, "document": {"format": "gpuledger.close/1", "cluster": "philly", "period": "2017-10", "version": 1},
+    "whole": True, "reason": None, "as_of": _AS_OF,
+}  # fmt: skip
 HEALTH = {"status": "ok", "version": "0.1.0"}
 READINESS = {"status": "ready", "revision": "0003"}
 
@@ -195,6 +239,12 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "getWorkload": WORKLOAD,
     "listMovements": MOVEMENTS,
     "listPeriods": PERIODS,
+    "listHosts": HOSTS,
+    "listDrains": DRAINS,
+    "listIncidents": INCIDENTS,
+    "listAccounts": ACCOUNTS,
+    "listCloses": CLOSES,
+    "getClose": CLOSE,
     "getCaller": CALLER,
     "postEvents": EVENTS,
     "admit": ADMISSION,

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from gpuledger.client import answers, outcomes, stories
+from gpuledger.client import answers, outcomes, records, stories
 from gpuledger.client.asking import Ask, Moment, get
 
 
@@ -182,3 +182,67 @@ def periods(*, cluster: str | None = None, as_of: Moment | None = None) -> Ask[a
 def me() -> Ask[outcomes.WhoAmI]:
     """Return who the API takes this client for."""
     return get(outcomes.WhoAmI, "/v1/me")
+
+
+def hosts(
+    *, cluster: str | None = None, after: int | None = None, as_of: Moment | None = None
+) -> Ask[records.Hosts]:
+    """List the hosts that are installed, and how well they are."""
+    return get(records.Hosts, "/v1/hosts", cluster=cluster, after=after, as_of=as_of)
+
+
+def drains(
+    *, cluster: str | None = None, after: int | None = None, as_of: Moment | None = None
+) -> Ask[records.Drains]:
+    """List the hosts that are being emptied, and who is still there."""
+    return get(records.Drains, "/v1/drains", cluster=cluster, after=after, as_of=as_of)
+
+
+def incidents(
+    *,
+    cluster: str | None = None,
+    from_: Moment | None = None,
+    to: Moment | None = None,
+    after: int | None = None,
+    as_of: Moment | None = None,
+) -> Ask[records.Incidents]:
+    """List failures of hardware that were noticed in a window, with the runs that they ended; ``to`` is exclusive."""
+    return get(
+        records.Incidents,
+        "/v1/incidents",
+        cluster=cluster,
+        **{"from": from_},
+        to=to,
+        after=after,
+        as_of=as_of,
+    )
+
+
+def accounts(
+    *, account: str | None = None, after: int | None = None, as_of: Moment | None = None
+) -> Ask[records.Accounts]:
+    """List accounts with the shares and overdrafts that were set; ``account`` keeps it and what is below it."""
+    return get(records.Accounts, "/v1/accounts", account=account, after=after, as_of=as_of)
+
+
+def closes(
+    *,
+    cluster: str | None = None,
+    period: str | None = None,
+    after: int | None = None,
+    as_of: Moment | None = None,
+) -> Ask[records.Closes]:
+    """List the closes of periods with their versions and digests."""
+    return get(records.Closes, "/v1/closes", cluster=cluster, period=period, after=after, as_of=as_of)
+
+
+def close_of(
+    cluster: str, period: str, *, version: int | None = None, as_of: Moment | None = None
+) -> Ask[records.OneClose]:
+    """Return one close and the document that was sealed, the newest version unless given.
+
+    Raises:
+        NotFound: When the period was never closed, or has no such version.
+    """
+    path = f"/v1/closes/{quote(cluster, safe='')}/{period}"
+    return get(records.OneClose, path, version=version, as_of=as_of)

@@ -8,7 +8,10 @@ from gpuledger.events import closing as events
 from gpuledger.events.envelope import decode_data
 from gpuledger.events.registry import Fact
 from gpuledger.kernel.errors import NotFound
+from gpuledger.ledger import queries
 from gpuledger.ledger.copying import driver
+
+_OF_CLOSES = (events.PeriodClosing, events.PeriodClosed, events.PeriodSealed, events.PeriodReopened)
 
 
 @dataclass(slots=True)
@@ -40,27 +43,55 @@ class CloseRows:
     reopened_seq: int | None = None
 
 
-def closes(connection: Reader | Writer, cluster: str, period: str) -> list[CloseRows]:
-    """Return every version of the close of a period, in order."""
+def closes(
+    connection: Reader | Writer, cluster: str, period: str, as_of: dt.datetime | None = None
+) -> list[CloseRows]:
+    """Return every version of the close of a period, in order, as of a recorded time; now unless given."""
+    return list_closes(connection, cluster, period, as_of)
+
+
+def list_closes(
+    connection: Reader | Writer,
+    cluster: str | None = None,
+    period: str | None = None,
+    as_of: dt.datetime | None = None,
+) -> list[CloseRows]:
+    """Return every version of every close, by cluster and period.
+
+    Args:
+        connection: A transaction.
+        cluster: One cluster; all of them unless given.
+        period: One budget period; all of them unless given.
+        as_of: What the books said at this recorded time; now unless given.
+    """
     rows = driver(connection).execute(
-        "SELECT seq, recorded_at, type, body::text FROM ledger.journal WHERE book = %s AND workload IS NULL"
-        " AND type IN ('period.closing', 'period.closed', 'period.sealed', 'period.reopened')"
-        " AND body->>'period' = %s ORDER BY seq",
-        (cluster, period),
+        "SELECT book, seq, recorded_at, type, body::text FROM ledger.journal WHERE book = ANY(%s)"
+        " AND workload IS NULL AND type IN ('period.closing', 'period.closed', 'period.sealed', 'period.reopened')"
+        " AND (%s::text IS NULL OR body->>'period' = %s)"
+        " AND recorded_at <= coalesce(%s, 'infinity'::timestamptz) ORDER BY book, body->>'period', seq",
+        (queries.clusters(connection) if cluster is None else [cluster], period, period, as_of),
     )
-    found: list[CloseRows] = []
-    for seq, recorded_at, type_, body in rows.fetchall():
-        _add(found, seq, recorded_at, decode_data(type_, body))
-    return found
+    found: dict[tuple[str, str], list[CloseRows]] = {}
+    for book, seq, recorded_at, type_, body in rows.fetchall():
+        fact = decode_data(type_, body)
+        assert isinstance(fact, _OF_CLOSES)  # noqa: S101 - the query selected the types
+        _add(found.setdefault((book, fact.period), []), seq, recorded_at, fact)
+    return [rows for versions in found.values() for rows in versions]
 
 
-def close_of(connection: Reader | Writer, cluster: str, period: str, version: int | None = None) -> CloseRows:
-    """Return one version of the close of a period; the newest unless given.
+def close_of(
+    connection: Reader | Writer,
+    cluster: str,
+    period: str,
+    version: int | None = None,
+    as_of: dt.datetime | None = None,
+) -> CloseRows:
+    """Return one version of the close of a period; the newest unless given, as of a recorded time.
 
     Raises:
         NotFound: When there is none.
     """
-    found = closes(connection, cluster, period)
+    found = closes(connection, cluster, period, as_of)
     for close in reversed(found):
         if version in (None, close.version):
             return close

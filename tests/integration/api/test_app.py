@@ -104,6 +104,7 @@ def test_the_document_has_names_examples_and_problems(api: TestClient) -> None:
 
 FACTS = (
     "/v1/workloads/{workload}", "/v1/movements/{account}", "/v1/periods", "/v1/proposals", "/v1/proposals/{name}",
+    "/v1/accounts", "/v1/hosts", "/v1/drains", "/v1/incidents", "/v1/closes", "/v1/closes/{cluster}/{period}",
 )  # fmt: skip
 """Paths that answer from the journal."""
 

@@ -13,7 +13,16 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.integration.ledger.books import Ledger, registered, submitted, told
 
-from gpuledger.client import AsyncLedgerClient, LedgerClient, Order, answers, outcomes, stories
+from gpuledger.client import (
+    AsyncLedgerClient,
+    LedgerClient,
+    Order,
+    answers,
+    outcomes,
+    plans,
+    records,
+    stories,
+)
 from gpuledger.events.envelope import encode
 from gpuledger.identity.roles import Role
 from gpuledger.kernel.calendar import Calendar
@@ -143,8 +152,15 @@ def test_errors_keep_their_kind(client: LedgerClient) -> None:
 def test_the_clients_types_are_the_documents(api: TestClient) -> None:
     """A field of the client that the API does not promise would be unknown for ever."""
     schemas = api.get("/openapi.json").json()["components"]["schemas"]
-    named = {"Impact": "ImpactReadings", "Workload": "WorkloadStory"}
-    for kind in (kind for module in (answers, outcomes, stories) for kind in vars(module).values()):
+    named = {
+        "Impact": "ImpactReadings",
+        "Workload": "WorkloadStory",
+        "Incident": "IncidentAnswer",
+        "Account": "AccountAnswer",
+    }
+    for kind in (
+        kind for module in (answers, outcomes, plans, records, stories) for kind in vars(module).values()
+    ):
         if isinstance(kind, type) and issubclass(kind, answers.Answer) and kind is not answers.Answer:
             schema = schemas.get(named.get(kind.__name__, kind.__name__))
             if schema is not None:

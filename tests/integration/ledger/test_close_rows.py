@@ -1,12 +1,14 @@
 """What a book tells of the closes of a period: each version with the rows that fixed, settled, sealed and undid it."""
 
+import datetime as dt
+
 import pytest
 from tests.integration.ledger.books import CLUSTER, Ledger, at, told
 
 from gpuledger.database.engine import reading
 from gpuledger.events.closing import PeriodClosed, PeriodClosing, PeriodReopened, PeriodSealed
 from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger.close_rows import CloseRows, close_of, closes, previous_closing
+from gpuledger.ledger.close_rows import CloseRows, close_of, closes, list_closes, previous_closing
 
 PERIOD = "2026-11"
 END = at("2026-12-01T00:00:00Z")
@@ -69,3 +71,17 @@ def test_the_close_before_is_that_of_whichever_period(ledger: Ledger) -> None:
         got = previous_closing(reader, CLUSTER, own.closing_seq)
     assert got is not None
     assert (got[0], got[1].period) == (before.closing_seq, "2026-10")
+
+
+def test_every_close_is_listed_as_of_a_recorded_time(ledger: Ledger) -> None:
+    tell(ledger, 1, "closing", "closed", "sealed")
+    before = ledger.clock.now() + dt.timedelta(seconds=30)
+    ledger.clock.at += dt.timedelta(seconds=60)
+    tell(ledger, 1, "reopened")
+    tell(ledger, 2, "closing")
+    tell(ledger, 1, "closing", period="2026-12")
+    with reading(ledger.engine) as reader:
+        every = [(row.closing.period, row.version) for row in list_closes(reader)]
+        (then,) = list_closes(reader, CLUSTER, as_of=before)
+    assert every == [(PERIOD, 1), (PERIOD, 2), ("2026-12", 1)]
+    assert (then.version, then.sealed_seq is not None, then.reopened_seq) == (1, True, None)
