@@ -16,6 +16,12 @@ from gpuledger.settings import load
 from gpuledger_pipelines.statements import statement
 
 URL_VARIABLE = "GPULEDGER_DATABASE_URL"
+SETTINGS = (
+    "SET LOCAL work_mem = '64MB'",  # a month of samples is grouped and sorted in memory
+    "SET LOCAL jit = off",  # compiling the statements takes longer than it saves
+)
+"""For the length of a transaction that rewrites a table."""
+
 PROGRESS = logging.getLogger("gpuledger_pipelines.progress")
 
 
@@ -56,6 +62,8 @@ class Warehouse(dg.ConfigurableResource):  # type: ignore[type-arg]
             with self.engine().connect() as connection:
                 connection.execution_options(isolation_level="REPEATABLE READ")
                 with connection.begin():
+                    for setting in SETTINGS:
+                        connection.execute(sa.text(setting))
                     # LOCK takes no snapshot, so the one that follows holds all that earlier writers committed.
                     connection.execute(sa.text(f"LOCK TABLE warehouse.{table} IN SHARE ROW EXCLUSIVE MODE"))
                     yield Rewriting(connection, table)

@@ -18,7 +18,11 @@ CAUSES = (
     "variance_transfer_gpu_ms", "variance_expiry_gpu_ms", "variance_capacity_gpu_ms", "variance_demand_gpu_ms",
     "variance_scheduler_gpu_ms", "variance_credit_gpu_ms",
 )  # fmt: skip
-MAY_BE_NEGATIVE = ("transferred_gpu_ms", "available_gpu_ms")
+# What a fact of a sealed period changes is booked in the next open one, whatever its sign (law 8).
+CORRECTED = (
+    "budget_gpu_ms", "charged_gpu_ms", "credited_gpu_ms", "expired_gpu_ms", "unallocated_gpu_ms", "delivered_gpu_ms",
+)  # fmt: skip
+MAY_BE_NEGATIVE = ("transferred_gpu_ms", "available_gpu_ms", *CORRECTED)
 
 _AGAINST_SEGMENTS = """
     SELECT booked.account, booked.gpu_ms AS booked_gpu_ms, coalesce(held.gpu_ms, 0) AS segment_gpu_ms

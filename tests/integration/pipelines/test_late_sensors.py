@@ -7,16 +7,14 @@ import dagster as dg
 import pytest
 from tests.integration.ledger.books import CLUSTER, Ledger, at, granted, registered, run_of, told
 from tests.integration.pipelines.rows import DAY_S
+from tests.integration.pipelines.watchers import Watcher, asked, dagster_in
 
 from gpuledger.events.budget import AccountCreated
-from gpuledger.kernel.clock import FixedClock, instant
 from gpuledger_pipelines import declaring
 from gpuledger_pipelines.definitions import defs
 from gpuledger_pipelines.defs.late import watching
-from gpuledger_pipelines.defs.late.sensors import ASKED_TAG, tick, watermark
-from gpuledger_pipelines.event_log import BATCH_SIZE, BATCH_VARIABLE
-from gpuledger_pipelines.partitions import CLUSTERS, RANGE_END_TAG, RANGE_START_TAG
-from gpuledger_pipelines.resources import Warehouse
+from gpuledger_pipelines.defs.late.sensors import ASKED_TAG, watermark
+from gpuledger_pipelines.partitions import CLUSTERS
 from gpuledger_pipelines.schedules import ROLL_UP
 
 START_S = at("2026-11-27T00:00:00Z")
@@ -32,82 +30,52 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(declaring, "RETRY_AFTER_S", 0)
 
 
-class Watcher:
-    """A sensor as the daemon drives it: cursor, partitions and runs are kept."""
-
-    def __init__(self, ledger: Ledger, instance: dg.DagsterInstance) -> None:
-        self.ledger, self.instance, self.cursor, self.now_s = ledger, instance, None, NOW_S
-
-    def tick(self) -> list[dg.RunRequest]:
-        with dg.build_sensor_context(instance=self.instance, cursor=self.cursor, definitions=defs) as context:
-            result = tick(context, Warehouse(url=self.ledger.url), FixedClock(instant(self.now_s)))
-        self.cursor = result.cursor
-        for request in result.dynamic_partitions_requests or ():
-            self.instance.add_dynamic_partitions(CLUSTERS, list(request.partition_keys))
-        return list(result.run_requests or ())
-
-    def run(self, request: dg.RunRequest, url: str | None = None) -> dg.ExecuteInProcessResult:
-        """Do as the daemon would; of a part of a job the resources cannot be replaced."""
-        return defs.resolve_job_def(ROLL_UP).execute_in_process(
-            instance=self.instance,
-            tags=request.tags,
-            asset_selection=list(request.asset_selection) if request.asset_selection else None,
-            resources=None
-            if request.asset_selection
-            else {"warehouse": Warehouse(url=url or self.ledger.url)},
-            raise_on_error=False,
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        )
-
-
 @pytest.fixture
-def watcher(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watcher]:
+def ledger(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
     monkeypatch.setenv("GPULEDGER_DATABASE_URL", database_url)
     ledger = Ledger(database_url)
     ledger.append(told(0, AccountCreated(account="org")), told(0, AccountCreated(account="org/vision")))
     ledger.append(told(START_S, registered("h1", 8)))
     ledger.append(*run_of(START_S + 3600, START_S + 7200, "w1"))
-    batching = {"module": "gpuledger_pipelines.event_log", "class": "BatchingSqliteEventLogStorage"}
-    overrides = {"event_log_storage": {**batching, "config": {"base_dir": str(tmp_path / "events")}}}
-    monkeypatch.setenv(BATCH_VARIABLE, BATCH_SIZE)
-    with dg.DagsterInstance.local_temp(str(tmp_path), overrides=overrides) as instance:
-        yield Watcher(ledger, instance)
+    yield ledger
     ledger.engine.dispose()
 
 
-def asked(request: dg.RunRequest) -> tuple[str, str]:
-    return request.tags[RANGE_START_TAG], request.tags[RANGE_END_TAG]
+@pytest.fixture
+def watcher(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watcher]:
+    with dagster_in(tmp_path, monkeypatch) as instance:
+        yield Watcher(ledger.url, instance, NOW_S)
 
 
-def test_days_are_rolled_up_once_and_again_when_a_late_fact_touches_them(watcher: Watcher) -> None:
+def test_days_are_rolled_up_once_and_again_when_a_late_fact_touches_them(
+    watcher: Watcher, ledger: Ledger
+) -> None:
     (whole,) = watcher.tick()
     assert asked(whole) == ("alpha|2026-11-27", "alpha|2026-12-01")
     assert watcher.instance.get_dynamic_partitions(CLUSTERS) == [CLUSTER]
     assert watcher.run(whole).success
     assert watcher.tick() == []
 
-    watcher.ledger.append(*run_of(START_S + DAY_S, START_S + DAY_S + 60, "late"))
-    watcher.ledger.append(*run_of(START_S + 3 * DAY_S, START_S + 4 * DAY_S + 60, "later"))
+    ledger.append(*run_of(START_S + DAY_S, START_S + DAY_S + 60, "late"))
+    ledger.append(*run_of(START_S + 3 * DAY_S, START_S + 4 * DAY_S + 60, "later"))
     watcher.now_s += 60
     one, two = watcher.tick()
     assert asked(one) == ("alpha|2026-11-28", "alpha|2026-11-28")
     assert asked(two) == ("alpha|2026-11-30", "alpha|2026-12-01")
     assert [watcher.run(each).success for each in (one, two)] == [True, True]
-    assert watcher.ledger.value("SELECT sum(gpu_ms) FROM warehouse.usage_bucket") == 8000 * (
-        3600 + 60 + DAY_S + 60
-    )
+    assert ledger.value("SELECT sum(gpu_ms) FROM warehouse.usage_bucket") == 8000 * (3600 + 60 + DAY_S + 60)
 
     watcher.now_s += DAY_S
     (next_day,) = watcher.tick()
     assert asked(next_day) == ("alpha|2026-12-02", "alpha|2026-12-02")
 
 
-def test_nothing_more_is_asked_for_while_a_run_is_at_work(watcher: Watcher) -> None:
+def test_nothing_more_is_asked_for_while_a_run_is_at_work(watcher: Watcher, ledger: Ledger) -> None:
     (request,) = watcher.tick()
     watcher.instance.create_run_for_job(
         defs.resolve_job_def(ROLL_UP), tags=dict(request.tags), status=dg.DagsterRunStatus.STARTED
     )
-    watcher.ledger.append(*run_of(START_S + 2 * DAY_S, START_S + 2 * DAY_S + 60, "late"))
+    ledger.append(*run_of(START_S + 2 * DAY_S, START_S + 2 * DAY_S + 60, "late"))
     watcher.now_s += DAY_S
     assert watcher.tick() == []
 
@@ -127,10 +95,10 @@ def test_days_whose_run_failed_are_asked_for_again(watcher: Watcher) -> None:
     assert watcher.tick() == []
 
 
-def test_a_grant_to_a_period_that_is_over_restates_budgets_alone(watcher: Watcher) -> None:
+def test_a_grant_to_a_period_that_is_over_restates_budgets_alone(watcher: Watcher, ledger: Ledger) -> None:
     (request,) = watcher.tick()
     assert watcher.run(request).success
-    watcher.ledger.append(told(START_S, granted("org/vision", "2026-11", 5000)))
+    ledger.append(told(START_S, granted("org/vision", "2026-11", 5000)))
     (budgets,) = watcher.tick()
     assert asked(budgets) == ("alpha|2026-11-01", "alpha|2026-11-01")
     result = watcher.run(budgets)
@@ -139,7 +107,7 @@ def test_a_grant_to_a_period_that_is_over_restates_budgets_alone(watcher: Watche
         ["budget_vs_actual"]
     ]
     assert (
-        watcher.ledger.value(
+        ledger.value(
             "SELECT budget_gpu_ms FROM warehouse.budget_vs_actual WHERE account = 'org/vision' AND period = '2026-11'"
         )
         == 5000

@@ -206,6 +206,15 @@ def test_a_day_is_over_when_the_slowest_source_has_passed_it(ledger: Ledger) -> 
     assert find(ledger, since).days == (START + dt.timedelta(days=10),)
 
 
+def test_a_day_is_over_when_the_book_has_sealed_its_samples(ledger: Ledger) -> None:
+    def ticked(at_s: int) -> int:
+        ledger.change(f"UPDATE ledger.books SET ticked_at = to_timestamp({at_s}) WHERE book = '{CLUSTER}'")
+        return mark(ledger).until_s
+
+    assert ticked(day(11)) == day(10)
+    assert ticked(day(11) + HOUR_S) == day(11)
+
+
 def test_a_source_that_is_silent_is_not_waited_for_for_ever(ledger: Ledger) -> None:
     ledger.append(told(day(1.5), Heartbeat(cluster=CLUSTER), source="dead"))
     assert mark(ledger).until_s == NOW_S - PATIENCE_S

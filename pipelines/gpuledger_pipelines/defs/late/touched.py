@@ -13,6 +13,9 @@ from gpuledger_pipelines.defs.waste.assets import SAMPLE_S, SQUATTED_AFTER_S
 from gpuledger_pipelines.partitions import DAY_S, utc_days
 from gpuledger_pipelines.statements import statement
 
+BEYOND_S = SQUATTED_AFTER_S + SAMPLE_S
+"""How far samples beyond a day can matter to it: whether a run squats at midnight is seen on both sides."""
+
 PATIENCE_S = 2 * DAY_S
 """For how long after its end a day waits for a source that has not passed it."""
 
@@ -48,8 +51,8 @@ class Touched:
 def present(connection: sa.Connection, now_s: int) -> dict[str, Mark]:
     """Return where each cluster's tables could be now: a day is over when the slowest source has passed its end.
 
-    A cluster without heartbeats, such as a trace, has told all it knows. A silent source is waited for no longer than
-    ``PATIENCE_S``: what it tells afterwards is late, and restated.
+    So has the book's own clock, which seals the day's samples. A cluster with neither, such as a trace, has told all it
+    knows. Who is silent is waited for no longer than ``PATIENCE_S``: what is told afterwards is late, and restated.
 
     Args:
         connection: Reads ``ledger_read``; one snapshot for this and ``touched``.
@@ -58,15 +61,17 @@ def present(connection: sa.Connection, now_s: int) -> dict[str, Mark]:
     rows = connection.execute(
         sa.text(
             "SELECT book, last_seq, coalesce((SELECT last_seq FROM ledger_read.books WHERE book = :org), 0),"
-            " (SELECT floor(extract(epoch FROM min(told_until_at)))::bigint FROM ledger_read.watermarks"
-            "  WHERE cluster = book)"
+            " floor(extract(epoch FROM least(ticked_at - :beyond_s * interval '1 second',"
+            "  (SELECT min(told_until_at) FROM ledger_read.watermarks WHERE cluster = book))))::bigint"
             " FROM ledger_read.books WHERE book <> :org ORDER BY book"
         ),
-        {"org": ORG_BOOK},
+        {"org": ORG_BOOK, "beyond_s": BEYOND_S},
     )
     return {
         book: Mark(
-            seq, org_seq, _midnight(now_s if told_s is None else min(now_s, max(told_s, now_s - PATIENCE_S)))
+            seq,
+            org_seq,
+            _midnight(now_s if told_s is None else min(now_s, max(told_s, now_s - PATIENCE_S))),
         )
         for book, seq, org_seq, told_s in rows
     }
@@ -96,7 +101,7 @@ def touched(
             "seq": since.seq,
             "org_seq": since.org_seq,
             "to_s": since.until_s,
-            "beyond_s": SQUATTED_AFTER_S + SAMPLE_S,
+            "beyond_s": BEYOND_S,
         }
         spans += [
             (from_s, to_s) for from_s, to_s in connection.execute(sa.text(statement("late/touched")), binds)

@@ -28,3 +28,5 @@ SELECT :cluster, to_timestamp(bucket_s), account, kind, coalesce(gpu_ms, 0), coa
        )::bigint
 FROM integral
 FULL JOIN sample USING (account, kind, bucket_s)
+-- In the order of the index, into which it is then written without searching.
+ORDER BY bucket_s, account, kind
