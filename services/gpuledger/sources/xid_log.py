@@ -42,6 +42,9 @@ _CLOCK = re.compile(
 _BOOT = re.compile(_FACILITY + r"\[ *(?P<at>\d{1,12})\.\d{1,9}\]")
 _RING = re.compile(r"\d+,\d+,(?P<at>\d{1,18}),[^;]*;")
 _YEARLESS = re.compile(r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d ")
+_FABRIC = re.compile(r"\[[^\]]+\] \[[A-Z]+\] \[tid \d+\] ")
+"""The Fabric Manager's own log: it may quote the driver, and holds nothing else that is read."""
+
 _TIMED = (_ISO, _CLOCK, _BOOT, _RING, _YEARLESS)
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -100,7 +103,7 @@ class _Lines(Interpreter):
             self._uuids[bus_id(named["pci"])] = named["uuid"]
         if not self.found:
             line = raw[:80].decode("utf-8", "replace")
-            self.found = any(pattern.match(line) for pattern in _TIMED)
+            self.found = not _FABRIC.match(line) and any(pattern.match(line) for pattern in _TIMED)
 
     def _when(self, line: str) -> tuple[int, Odd | None, str | None]:
         """Return when a line was written, what is odd about that, and on which host if it says so."""
@@ -156,7 +159,7 @@ class XidLog(PieceSource):
         raw_lines = begun(read_lines(path))
         lines = _Lines(options)
         none = Refused(
-            f"{path_text(path)}: holds no line of a kernel log",
+            f"{path_text(path)}: holds no line of a kernel log, and no XID that another log quotes",
             hint="save one with dmesg --time-format iso, or journalctl -k -o short-iso",
         )
         return opened(interpret(path, raw_lines, lines), lambda: None if lines.found else none)

@@ -15,7 +15,6 @@ OPTIONS = ImportOptions(timezone="UTC", host="n1", at_s=1_700_000_000)
 READ: dict[str, tuple[str, int, dict[str, int]]] = {
     "dcgm/dcgm-exporter-readme.prom": ("dcgm", 1, {}),
     "gpud-xid/dmesg-with-xid-119.log": ("xid-log", 5, {}),
-    "gpud-xid/fabricmanager.log": ("xid-log", 0, {}),
     "gpud-xid/kmsg.1.log": ("xid-log", 0, {}),
     "gpud-xid/memory-dmesg.iso.log": ("xid-log", 17, {}),
     "gpud-xid/xid_lines.log": ("xid-log", 10, {"no-log-time": 24, "bad-xid": 4, "unknown-xid": 1}),
@@ -39,6 +38,7 @@ READ: dict[str, tuple[str, int, dict[str, int]]] = {
 REFUSED = {
     "README.md": "a list of the files",
     "dcgm/dcp-metrics-included.csv": "a list of metrics",
+    "gpud-xid/fabricmanager.log": "a log of the Fabric Manager that quotes no XID",
     "nvidia-gpu-exporter-captures/linux-x86_64__nvidia-h100-80gb-hbm3__590.48.01.txt.gz": "a session",
     "nvidia-gpu-exporter-captures/linux-x86_64__nvidia-h100-mig__590.48.01.txt.gz": "a session",
     "nvidia-gpu-exporter-captures/linux-x86_64__nvidia-h100-mig__590.48.01__load.metrics": "another exporter",

@@ -94,6 +94,16 @@ def test_a_log_without_errors_holds_no_record_and_no_log_is_refused(tmp_path: Pa
         read("xid-log", tmp_path / "k", b"hello\nworld\n")
 
 
+def test_a_log_of_the_fabric_manager_is_read_where_it_quotes_the_driver_and_else_refused(
+    tmp_path: Path,
+) -> None:
+    line = b"[Feb 25 2025 13:59:45] [INFO] [tid 1808] multicast group 0 is freed.\n"
+    with pytest.raises(Refused, match="no XID that another log quotes"):
+        read("xid-log", tmp_path / "k", line, OPTIONS)
+    quoted = b"[Feb 23 2025 16:24:18] [ERROR] [tid 7] " + XID + b"\n"
+    assert len(events(one("xid-log", tmp_path / "k", line + quoted, OPTIONS))) == 1
+
+
 def test_a_fault_remembers_the_names_of_devices(tmp_path: Path) -> None:
     named = b"[1.5] NVRM: GPU at PCI:0000:9b:00: GPU-509665ad-b600-ac93-3616-d754b23d636d\n"
     broken = b"[2.5] NVRM: Xid (PCI:0000:9b:00): ?\n"

@@ -106,6 +106,16 @@ class Pods:
         self._source = f"kubernetes/{cluster}"
         self._told: dict[str, Told] = {}
 
+    def follows(self, pod: str) -> bool:
+        """Say whether a pod was told to have started: its later states are told, whatever they ask for."""
+        told = self._told.get(pod)
+        return told is not None and STARTED in told.known
+
+    def follow(self, pod: str) -> None:
+        """Take a pod for one that was told to have started: a retry knows no earlier state."""
+        told = self._told[pod] = Told(self._source, pod)
+        told.known.update(("submitted", STARTED, "located"))
+
     def facts(self, seen: Seen) -> tuple[list[MADE], list[Odd]]:
         """Return what follows from a state of a Pod.
 
@@ -119,8 +129,9 @@ class Pods:
         is_of_workload = self._is_of_workload(meta)
         if is_of_workload and not pod.spec.resource_claims:
             return self._located(pod, seen), []
-        told = self._told.get(f"{meta.namespace}/{meta.name}/{meta.uid}")
-        if told is not None and STARTED in told.known:  # what it holds is told, whatever is known of it now
+        if self.follows(
+            f"{meta.namespace}/{meta.name}/{meta.uid}"
+        ):  # what it holds is told, whatever is known of it now
             return self._translate(pod, _Held(0, None), seen)
         held = self._held(pod, is_of_workload=is_of_workload)
         if held.gpus_milli or held.claimed.held_by_others:
@@ -148,7 +159,10 @@ class Pods:
     def _located(self, pod: Pod, seen: Seen) -> list[MADE]:
         """Return which run hosts mean by a pod of a Kueue Workload, once both are known, and on which hosts that is."""
         meta, is_gone = pod.metadata, seen.is_gone
-        own, since_s = identity(meta), _bound_since(pod)
+        try:
+            own, since_s = identity(meta), _bound_since(pod)
+        except BadRecord:  # it books nothing, and hosts have no such name for it
+            return []
         told = self._told.setdefault(own, Told(self._source, own))
         if is_gone:  # its workload may be gone by then
             del self._told[own]

@@ -64,10 +64,12 @@ class Watched(Interpreter):
         self._groups = PodGroups(self.cluster, self._teams, followed)
         self.standing = self._workloads.standing
         nodes, claims = Nodes(self.cluster), Claims()
-        pods = Pods(self.cluster, self._teams, nodes.device, self._workloads, claims)
+        self._pods = Pods(self.cluster, self._teams, nodes.device, self._workloads, claims)
+        if followed is not None:
+            self._pods.follow(followed)
         self._readers: dict[str, _Reader] = {
             "Node": nodes.facts,
-            "Pod": pods.facts,
+            "Pod": self._pods.facts,
             "PodGroup": self._groups.facts,
             "ResourceClaim": claims.claim,
             "ResourceSlice": claims.slice,
@@ -109,6 +111,7 @@ class Watched(Interpreter):
             for reader, key in (
                 (self._workloads, f"{meta.namespace}/{names.name}/{names.uid}"),
                 (self._groups, names.uid),
+                (self._pods, f"{meta.namespace}/{names.name}/{names.uid}"),
             ):
                 if reader.follows(key):
                     remembered[_FOLLOWED] = key

@@ -281,3 +281,16 @@ def test_a_retry_which_knows_no_earlier_state_finds_the_same_fault(tmp_path: Pat
     with pytest.raises(BadRecord) as caught:
         source("pods").retry(fault.raw, fault.context)
     assert caught.value.code == fault.code
+
+
+def test_a_fault_of_a_pod_that_was_told_of_is_found_again_by_a_retry(tmp_path: Path) -> None:
+    """Alone, the later state holds no GPU and would be passed over; mended, it tells the end and no second start."""
+    later = pod("x", 0, {"phase": "Failed", "conditions": []}, metadata={"annotations": {"a": "b"}})
+    *_, fault = read(tmp_path, pod("x", 1, bound(AT_5)), change("MODIFIED", later, AT_9))
+    assert isinstance(fault, Fault)
+    with pytest.raises(BadRecord) as caught:
+        source("pods").retry(fault.raw, fault.context)
+    assert caught.value.code == fault.code == "missing-value"
+    mended = fault.raw.replace(b'"conditions": []', b'"startTime": "2026-10-31T20:05:00Z"')
+    found = source("pods").retry(mended, fault.context)
+    assert [event.name for event, _ in found.events] == ["workload.ended"]
