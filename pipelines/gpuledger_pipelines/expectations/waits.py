@@ -31,12 +31,17 @@ _AGAINST_LEDGER = """
         FROM ({listed}) AS l GROUP BY 1
     ) AS q
     FULL JOIN (
-        SELECT account, count(*) AS known,
-               sum(least(coalesce(floor(extract(epoch FROM to_at))::bigint, :now_s), :now_s)
-                   - floor(extract(epoch FROM from_at))::bigint)::bigint AS known_s
-        FROM ledger_read.waits
-        WHERE cluster = :cluster AND from_at >= to_timestamp({start_s})
-          AND from_at < to_timestamp(least({end_s}, :now_s))
+        SELECT account, count(*) AS known, sum(length_s)::bigint AS known_s
+        FROM (
+            -- The parts of a wait that was cut where the request was changed abut: their lengths add up.
+            SELECT (array_agg(account ORDER BY from_at DESC))[1] AS account,
+                   sum(least(coalesce(floor(extract(epoch FROM to_at))::bigint, :now_s), :now_s)
+                       - least(floor(extract(epoch FROM from_at))::bigint, :now_s)) AS length_s
+            FROM ledger_read.waits
+            WHERE cluster = :cluster AND coalesce(began_at, from_at) >= to_timestamp({start_s})
+              AND coalesce(began_at, from_at) < to_timestamp(least({end_s}, :now_s))
+            GROUP BY workload, coalesce(began_at, from_at)
+        ) AS request
         GROUP BY 1
     ) AS w ON w.account = q.account
     WHERE (coalesce(q.counted, 0), coalesce(q.counted_s, 0)) IS DISTINCT FROM

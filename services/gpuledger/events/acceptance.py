@@ -13,7 +13,7 @@ from gpuledger.events.host import HostFact
 from gpuledger.events.own import OWN
 from gpuledger.events.registry import Fact
 from gpuledger.events.telemetry import Sampled
-from gpuledger.events.workload import Resized, Started, Submitted
+from gpuledger.events.workload import Resized, Started, Submitted, Updated
 from gpuledger.kernel import knobs
 from gpuledger.kernel.accounts import BOOK_POT_ACCOUNT, SEPARATOR
 from gpuledger.kernel.amounts import GPU_MILLI
@@ -66,8 +66,8 @@ def _check_devices(fact: HostFact) -> None:
     _check_size("gpus", fact.gpus, GPUS_MAX)
 
 
-def _check_milli(fact: Submitted | Started | Resized) -> None:
-    _check_size("gpus_milli", fact.gpus_milli, GPUS_MAX * GPU_MILLI)
+def _check_milli(fact: Submitted | Updated | Started | Resized) -> None:
+    _check_size("gpus_milli", fact.gpus_milli or 0, GPUS_MAX * GPU_MILLI)
 
 
 def _check_size(field: str, said: int, most: int) -> None:
@@ -80,9 +80,9 @@ def _check_size(field: str, said: int, most: int) -> None:
         )
 
 
-def _check_account(fact: Submitted | AccountCreated) -> None:
+def _check_account(fact: Submitted | Updated | AccountCreated) -> None:
     """Refuse what would be booked among the pots of the book itself, where nobody looks for somebody's use."""
-    if fact.account.partition(SEPARATOR)[0] == BOOK_POT_ACCOUNT:
+    if fact.account is not None and fact.account.partition(SEPARATOR)[0] == BOOK_POT_ACCOUNT:
         raise BadRecord(
             f"account: {fact.account!r} lies where the book keeps its own pots",
             code="reserved-name",
@@ -90,7 +90,7 @@ def _check_account(fact: Submitted | AccountCreated) -> None:
         )
 
 
-def _check_priority_of(fact: Submitted) -> None:
+def _check_priority_of(fact: Submitted | Updated) -> None:
     _check_priority(fact.priority, WORKLOAD_PRIORITY_MAX)
 
 
@@ -145,9 +145,9 @@ def _check_expiry(expires_at: dt.datetime | None) -> None:
 _CHECKS: tuple[tuple[type | tuple[type, ...], Callable[[Any], None]], ...] = (
     (Sampled, telemetry.check),
     (HostFact, _check_devices),
-    ((Submitted, Started, Resized), _check_milli),
-    (Submitted, _check_priority_of),
-    ((Submitted, AccountCreated), _check_account),
+    ((Submitted, Updated, Started, Resized), _check_milli),
+    ((Submitted, Updated), _check_priority_of),
+    ((Submitted, Updated, AccountCreated), _check_account),
     ((Granted, Transferred, PolicyChanged), _check_order),
 )
 """Types of facts -> what is checked of them beyond their types; which of these apply is looked up once a type."""

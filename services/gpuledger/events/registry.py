@@ -19,6 +19,7 @@ Fact = msgspec.Struct
 
 _FACTS: dict[str, type[Fact]] = {
     "workload.submitted": workload.Submitted,
+    "workload.updated": workload.Updated,
     "workload.started": workload.Started,
     "workload.resized": workload.Resized,
     "workload.suspended": workload.Suspended,

@@ -66,6 +66,38 @@ class Submitted(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     version: Count | None = None
 
 
+class Updated(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
+    """What was asked for is another from now on; what is absent stays as it was.
+
+    Args:
+        account: Path of the account that pays from now on.
+        gpus_milli: GPUs asked for, in milli-GPU; a run that has them already is resized instead.
+        gpu_model: Their model.
+        minimum_runtime_s: As of a submission, for starts from now on.
+        time_limit_s: As of a submission, for the run that goes on too; 0 for none.
+        priority: As of a submission.
+        kind: As of a submission.
+        resumable: As of a submission.
+        eligible_at: When it may start, if it waits.
+        clusters: As of a submission.
+        labels: Those that are another; the others stay.
+        version: As of a submission.
+    """
+
+    account: Name | None = None
+    gpus_milli: Count | None = None
+    gpu_model: Label | None = None
+    minimum_runtime_s: Count | None = None
+    time_limit_s: Count | None = None
+    priority: int | None = None
+    kind: Category | None = None
+    resumable: bool | None = None
+    eligible_at: Instant | None = None
+    clusters: list[Label] | None = None
+    labels: dict[Label, Label] | None = None
+    version: Count | None = None
+
+
 class Started(WorkloadFact, frozen=True, kw_only=True, omit_defaults=True):
     """GPUs were handed over to a run.
 

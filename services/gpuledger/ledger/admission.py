@@ -28,6 +28,7 @@ from gpuledger.ledger.knobs import read_config
 from gpuledger.ledger.mapping import Rules
 from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.purse import Need, Purse
+from gpuledger.ledger.requests import asked_at, requests_of
 from gpuledger.ledger.segments import History, derive
 from gpuledger.ledger.stops import Stop, why
 from gpuledger.ledger.ticking import catch_up
@@ -110,7 +111,7 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
     known = [fact for _, fact in store.facts_of(writer, cluster, [workload])]
     now_s = seconds(clock.now())
     config = read_config(writer, cluster, now_s)
-    asked = _asked(cluster, workload, known, queries.mapping(writer, cluster), config)
+    asked = _asked((cluster, workload), known, queries.mapping(writer, cluster), config, now_s)
     standing = _standing(known, asked, now_s)
     if standing is not None:
         seq = store.sequence_of(writer, cluster, standing.digest)
@@ -128,8 +129,11 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
     return Admission(decision, appended.head.last_seq, repeated=False)
 
 
-def _asked(cluster: str, workload: str, known: Sequence[Known], rules: Rules, config: PolicyConfig) -> _Asked:
-    submitted = rules.understood([k for k in known if isinstance(k.data, workload_events.Submitted)])
+def _asked(
+    of: tuple[str, str], known: Sequence[Known], rules: Rules, config: PolicyConfig, now_s: int
+) -> _Asked:
+    cluster, workload = of
+    submitted = asked_at(requests_of(known, rules), now_s)
     if submitted is None:
         raise NotFound(
             f"workload {workload!r} was not submitted to {cluster!r}",

@@ -14,7 +14,8 @@ from gpuledger.events.envelope import decode_data
 from gpuledger.ledger.copying import driver
 
 WAKING = (
-    "workload.submitted", "workload.ended", "workload.preempted", "workload.requeued", "workload.resized",
+    "workload.submitted", "workload.updated", "workload.ended", "workload.preempted", "workload.requeued",
+    "workload.resized",
     "host.registered", "host.state_changed", "host.retired",
 )  # fmt: skip
 """Facts after which somebody may start: work that came, GPUs that are free, GPUs that came or went."""

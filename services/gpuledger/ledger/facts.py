@@ -32,7 +32,7 @@ class Known(msgspec.Struct, frozen=True):
 STOPS = (events.Ended, events.Preempted, events.Requeued)
 """Facts that end a run."""
 
-CLOSERS = frozenset({*STOPS, events.Resized, events.ClassChanged, DecisionMade})
+CLOSERS = frozenset({*STOPS, events.Resized, events.ClassChanged, events.Updated, DecisionMade})
 """Facts from which something is posted for a workload: they can close a segment, or set GPU-time aside."""
 
 

@@ -13,6 +13,7 @@ from gpuledger.events.envelope import Event, make
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.ledger.facts import STOPS, Known, Rank, rank, winner
 from gpuledger.ledger.inventory import HostFact
+from gpuledger.ledger.requests import LATEST_S, Request, asked_at, requests_of
 
 SOURCE = "gpuledger/lost-ends"
 REASON = "lost-end"
@@ -212,18 +213,17 @@ def downs(facts: Iterable[HostFact]) -> list[int]:
 
 def runs_of(facts: Sequence[Known]) -> list[Run]:
     """Return the runs of one workload that have a start, by their names."""
-    submitted = winner([fact for fact in facts if isinstance(fact.data, events.Submitted)])
-    limit_s = getattr(submitted.data, "time_limit_s", None) if submitted else None
+    told = requests_of(facts)
     by_run: dict[str, list[Known]] = {}
     for fact in facts:
         run = getattr(fact.data, "run", None)
         if run is not None:
             by_run.setdefault(run, []).append(fact)
-    found = (_run(claims, limit_s) for _, claims in sorted(by_run.items()))
+    found = (_run(claims, told) for _, claims in sorted(by_run.items()))
     return [run for run in found if run is not None]
 
 
-def _run(facts: Sequence[Known], limit_s: int | None) -> Run | None:
+def _run(facts: Sequence[Known], told: Sequence[Request]) -> Run | None:
     started = winner([fact for fact in facts if isinstance(fact.data, events.Started)])
     if started is None:
         return None
@@ -240,6 +240,8 @@ def _run(facts: Sequence[Known], limit_s: int | None) -> Run | None:
     signs = [f for f in facts if isinstance(f.data, _SIGNS_OF_LIFE) and f.at_s > started.at_s]
     pauses = [f for f in signs if isinstance(f.data, events.Suspended | events.Resumed)]
     stop = winner([fact for fact in facts if isinstance(fact.data, STOPS)])
+    asked = asked_at(told, stop.at_s if stop else LATEST_S)
+    limit_s = asked.asked.time_limit_s if asked else None
     return Run(
         start=start,
         now=_resized(start, signs),

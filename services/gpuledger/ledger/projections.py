@@ -17,7 +17,8 @@ from gpuledger.kernel.clock import instant, seconds
 from gpuledger.ledger.copying import Texts, copy_rows, driver
 from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.inventory import HostFact, HostInterval, intervals
-from gpuledger.ledger.segments import History, Segment, Wait
+from gpuledger.ledger.segments import History, Segment
+from gpuledger.ledger.waits import Wait
 
 Item = Segment | Wait | Hold
 """What follows from the facts of a workload and is kept in versions."""
@@ -30,7 +31,7 @@ SEGMENT_COLUMNS = (
 )  # fmt: skip
 WAIT_COLUMNS = (
     "workload", "from_at", "to_at", "account", "gpus_milli", "gpu_model", "minimum_runtime_s", "priority",
-    "submitted_at",
+    "submitted_at", "began_at",
 )  # fmt: skip
 
 
@@ -102,7 +103,7 @@ def wait_row(w: Wait) -> tuple[object, ...]:
     """Return a wait as the columns of its table."""
     return (
         w.workload, instant(w.from_s), _at(w.to_s), w.account, w.gpus_milli, w.gpu_model, w.minimum_runtime_s,
-        w.priority, instant(w.submitted_s),
+        w.priority, instant(w.submitted_s), _at(w.began_s),
     )  # fmt: skip
 
 
@@ -187,9 +188,21 @@ def segment_of(columns: Sequence[Any]) -> Segment:
 def _waits_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Wait]]:
     """Yield (id, wait) of what is in force."""
     rows = _in_force(writer, book, "waits", WAIT_COLUMNS, workloads)
-    for row_id, name, from_at, to_at, account, gpus_milli, model, minimum, priority, submitted_at in rows:
-        span = seconds(from_at), _second(to_at)
-        yield row_id, Wait(name, *span, account, gpus_milli, model, minimum, priority, seconds(submitted_at))
+    for (
+        row_id,
+        name,
+        from_at,
+        to_at,
+        account,
+        milli,
+        model,
+        minimum,
+        priority,
+        submitted_at,
+        began_at,
+    ) in rows:
+        span, since = (seconds(from_at), _second(to_at)), (seconds(submitted_at), _second(began_at))
+        yield row_id, Wait(name, *span, account, milli, model, minimum, priority, *since)
 
 
 def _holds_of(writer: Writer, book: str, workloads: Sequence[str]) -> Iterator[tuple[int, Hold]]:

@@ -43,8 +43,9 @@ from gpuledger.ledger.inventory import HostFact, intervals
 from gpuledger.ledger.lines import line
 from gpuledger.ledger.mapping import AS_GIVEN, Rules
 from gpuledger.ledger.rates import UNWEIGHTED
-from gpuledger.ledger.segments import Segment, Wait, derive
+from gpuledger.ledger.segments import Segment, derive
 from gpuledger.ledger.store import EFFECTIVE_PERIOD, LEGS
+from gpuledger.ledger.waits import Wait
 
 Net = tuple[str, ...]
 """book, commodity, pot, account, period, code, workload/run, day; the period is the day's, not that of the booking."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.workload import Submitted
 from gpuledger.kernel.accounts import SEPARATOR, UNMAPPED_ROOT
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import queries, replay
@@ -14,6 +13,7 @@ from gpuledger.ledger.as_of import Vector
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import AS_GIVEN, MAPPING, Matched, Rules, Version
+from gpuledger.ledger.requests import LATEST_S, asked_at, requests_of
 from gpuledger.ledger.segments import History, Unfolding
 
 
@@ -194,7 +194,7 @@ def _readings(facts: Iterable[tuple[int, Known]], before: Rules, after: Rules) -
 
 
 def _group(book: str, facts: Iterable[tuple[int, Known]], rules: Rules, history: History) -> Group:
-    asked = rules.understood([fact for _, fact in facts if isinstance(fact.data, Submitted)])
+    asked = asked_at(requests_of((fact for _, fact in facts), rules), LATEST_S)
     if asked is None:
         account = next((s.account for s in history.segments), UNMAPPED_ROOT)
         return Group(book, "", (), None, account, "allocated")

@@ -1,11 +1,10 @@
 """Facts about a workload -> its segments and waits. Pure, total, and blind to order of arrival.
 
-A segment is the longest interval of a run with constant GPUs, account, class and hosts. A wait is an
-interval in which the workload was eligible to run and did not. Both follow from the *set* of facts:
-the start that counts, the stop that counts, and the changes between them.
+A segment is the longest interval of a run with constant GPUs, account, class and hosts. Both follow from the *set*
+of facts: the start that counts, the stop that counts, and the changes between them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -13,11 +12,12 @@ from msgspec.structs import replace
 from gpuledger.events import workload as events
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.incident import CreditGranted, CreditReversed, CreditWithdrawn
-from gpuledger.kernel.clock import seconds
 from gpuledger.ledger.credits import Credit, Occupancy, credit
 from gpuledger.ledger.facts import STOPS, Known, winner
 from gpuledger.ledger.holds import Hold, Span, admitted, holds
 from gpuledger.ledger.mapping import AS_GIVEN, Foreign, Meaning, Rules, Understood
+from gpuledger.ledger.requests import LATEST_S, Request, asked_at, requests
+from gpuledger.ledger.waits import Wait, again, waits
 
 UNMAPPED = "unmapped/unknown"
 """The visible account of runs that nothing says an owner of (law 7)."""
@@ -51,20 +51,6 @@ class Segment(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True
         if self.to_s is not None:
             return self.to_s
         return now_s if self.capped_s is None else min(now_s, self.capped_s)
-
-
-class Wait(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
-    """A workload eligible and not running over ``[from_s, to_s)``; ``to_s`` is None while it waits."""
-
-    workload: str
-    from_s: int
-    to_s: int | None
-    account: str
-    gpus_milli: int
-    gpu_model: str | None
-    minimum_runtime_s: int
-    priority: int
-    submitted_s: int
 
 
 class History(msgspec.Struct, frozen=True, gc=False):
@@ -143,12 +129,16 @@ class Unfolding:
         rules: What foreign names mean.
     """
 
-    __slots__ = ("_asked", "_claims", "_decisions", "_over", "_rules", "_runs", "_stale", "_submitted")
+    __slots__ = (
+        "_asked", "_claims", "_decisions", "_over", "_requests", "_rules", "_runs", "_stale", "_submitted", "_updated",
+    )  # fmt: skip
 
     def __init__(self, rules: Rules = AS_GIVEN) -> None:
         self._rules = rules
         self._asked: Understood | None = None
+        self._requests: Sequence[Request] = ()
         self._submitted: list[Known] = []
+        self._updated: list[Known] = []
         self._over: list[Known] = []
         self._decisions: dict[int, list[Known]] = {}
         self._claims: dict[str, _Claims] = {}
@@ -169,6 +159,9 @@ class Unfolding:
         elif isinstance(data, events.Submitted):
             self._submitted.append(fact)
             self.remap(self._rules)
+        elif isinstance(data, events.Updated):
+            self._updated.append(fact)
+            self.remap(self._rules)
         elif isinstance(data, events.Ended):
             self._over.append(fact)
         elif isinstance(data, DecisionMade):
@@ -179,11 +172,11 @@ class Unfolding:
         """Read all that was said, and will be, by other rules."""
         self._rules = rules
         self._asked = rules.understood(self._submitted)
+        self._requests = requests(self._asked, self._updated, rules) if self._updated else ()
         self._stale.update(self._claims)
 
     def history(self) -> History:
         """Return what follows from all facts so far."""
-        asked = self._asked
         for name in self._stale:
             if (run := self._run(name, self._claims[name])) is not None:
                 self._runs[name] = run
@@ -194,13 +187,13 @@ class Unfolding:
             segments: Sequence[Segment] = [segment for run in runs for segment in run.segments]
         else:
             segments = runs[0].segments if runs else ()
-        again = _again(self._submitted) if len(self._submitted) > 1 else ()
+        anew = again(self._submitted) if len(self._submitted) > 1 else ()
         over = winner(self._over) if self._over else None
-        if over is not None and any(at_s >= over.at_s for at_s, _ in again):
+        if over is not None and any(at_s >= over.at_s for at_s, _ in anew):
             over = None  # somebody submitted it anew since
         return History(
             tuple(segments),
-            tuple(_waits(over, asked, again, runs)),
+            tuple(waits(over, self._asked, anew, runs, self._requests)) if self._asked else (),
             self._holds(runs, is_over=over is not None) if self._decisions else (),
             tuple([given for run in runs if run.claims.credits for given in _credits(run)]),
             bool(self._decisions),
@@ -214,16 +207,39 @@ class Unfolding:
         assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; the claims sorted it there
         decision = admitted(self._decisions.get(start.attempt, ()), started.at_s) if self._decisions else None
         stop = winner(claims.stops)
-        end_s = _end_s(started, stop, self._asked)
-        whole = _whole(started, stop, end_s, self._asked, decision, self._meaning(start, started.at_s))
-        segments = (
+        limited = self._asked_at(stop.at_s if stop else LATEST_S)
+        limit_s = limited.asked.time_limit_s if limited else None
+        end_s = _end_s(started, stop, limit_s)
+        capped_s = started.at_s + limit_s if limit_s and end_s is None else None
+        asked, meaning = self._asked_at(started.at_s), self._meaning(start, started.at_s)
+        whole = _whole(started, stop, (end_s, capped_s), asked, decision, meaning)
+        segments: Sequence[Segment] = (
             _cut(whole, _in_order(claims.changes)) if claims.changes else [whole] if _holds(whole) else ()
         )
+        if self._requests:
+            segments = _paid(segments, list(self._payers(start, started.at_s)))
         return _Run(name, start.attempt, started, stop, end_s, segments, claims)
+
+    def _asked_at(self, at_s: int) -> Understood | None:
+        return asked_at(self._requests, at_s) if self._requests else self._asked
+
+    def _payers(self, start: events.Started, started_s: int) -> Iterator[tuple[int, str]]:
+        """Yield from when on which account pays for a run, as was told after its start.
+
+        The account that a start names goes before that of its workload until somebody names another.
+        """
+        for request in self._requests[1:]:
+            if request.from_s > started_s:
+                understood = request.understood
+                if start.account and (request.account_s is None or request.account_s <= started_s):
+                    foreign = understood.foreign.under(start.account)
+                    yield request.from_s, self._rules.meaning(foreign, understood.at_s).account
+                else:
+                    yield request.from_s, understood.meaning.account
 
     def _meaning(self, start: events.Started, at_s: int) -> Meaning:
         """Return what a run means: a start that names an account of its own is mapped with that."""
-        asked = self._asked
+        asked = self._asked_at(at_s)
         if not start.account:
             return asked.meaning if asked else Meaning(UNMAPPED)
         if asked is None:
@@ -254,11 +270,10 @@ def _in_order(changes: Sequence[Known]) -> Sequence[Known]:
     return sorted(counting, key=lambda f: (f.at_s, type(f.data).__name__))
 
 
-def _end_s(started: Known, stop: Known | None, submitted: Understood | None) -> int | None:
+def _end_s(started: Known, stop: Known | None, limit_s: int | None) -> int | None:
     """Return when a run stopped; its limit, which may be told after an estimate, bounds the estimate."""
     if stop is None:
         return None
-    limit_s = submitted.asked.time_limit_s if submitted else None
     is_estimated = bool(getattr(stop.data, "estimated", False))
     return min(stop.at_s, started.at_s + limit_s) if is_estimated and limit_s else stop.at_s
 
@@ -266,20 +281,19 @@ def _end_s(started: Known, stop: Known | None, submitted: Understood | None) -> 
 def _whole(
     started: Known,
     stop: Known | None,
-    end_s: int | None,
+    until: tuple[int | None, int | None],
     submitted: Understood | None,
     decision: DecisionMade | None,
     meaning: Meaning,
 ) -> Segment:
-    """Return the run as it would be had nothing changed in it."""
+    """Return the run as it would be had nothing changed in it; ``until`` is its end, or where it is capped."""
     start, asked = started.data, submitted.asked if submitted else None
     assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; _run chose it
-    limit_s = asked.time_limit_s if asked else None
     return Segment(
         workload=start.workload,
         run=start.run,
         from_s=started.at_s,
-        to_s=end_s,
+        to_s=until[0],
         account=meaning.account,
         klass=decision.klass if decision else start.klass or _mapped_class(asked, meaning),
         user=start.user or (asked.user if asked else NOBODY),
@@ -287,7 +301,7 @@ def _whole(
         gpu_model=start.gpu_model or (asked.gpu_model if asked else None),
         hosts=tuple(sorted(start.hosts)),
         estimated=bool(stop and getattr(stop.data, "estimated", False)),
-        capped_s=started.at_s + limit_s if limit_s and end_s is None else None,
+        capped_s=until[1],
     )
 
 
@@ -309,6 +323,25 @@ def _cut(current: Segment, changes: Sequence[Known]) -> list[Segment]:
     return [piece for piece in pieces if _holds(piece)]
 
 
+def _paid(segments: Sequence[Segment], payers: Sequence[tuple[int, str]]) -> Sequence[Segment]:
+    """Return the segments of a run cut where another account pays; nobody pays beyond the limit."""
+    found: list[Segment] = []
+    for segment in segments:
+        current = segment
+        until_s = current.capped_s if current.to_s is None else current.to_s
+        for at_s, account in payers:
+            if until_s is not None and at_s >= until_s:
+                break
+            if account == current.account:
+                continue
+            if at_s > current.from_s:
+                found.append(replace(current, to_s=at_s, capped_s=None))
+                current = replace(current, from_s=at_s)
+            current = replace(current, account=account)
+        found.append(current)
+    return found
+
+
 def _holds(segment: Segment) -> bool:
     return segment.gpus_milli > 0 and (segment.to_s is None or segment.to_s > segment.from_s)
 
@@ -325,69 +358,3 @@ def _mapped_class(asked: events.Submitted | None, meaning: Meaning) -> str:
     """Minimum runtime 0 is how a user, or a rule, asks to run unallocated; the built-in rule says allocated."""
     minimum_s = meaning.minimum_s(asked.minimum_runtime_s if asked else None)
     return "allocated" if minimum_s else "unallocated"
-
-
-def _waits(
-    over: Known | None, submitted: Understood | None, again: Sequence[tuple[int, int]], runs: Sequence[_Run]
-) -> list[Wait]:
-    if submitted is None:
-        return []
-    asked = submitted.asked
-    again = [told for told in again if told[0] > submitted.at_s]
-    spans: list[tuple[int, int | None]] = []
-    waiting_from: int | None = _eligible_s(asked, submitted.at_s)
-    for run in runs:
-        if waiting_from is not None:
-            spans.append((waiting_from, run.started.at_s))
-        waiting_from = _waiting_again(run, again)
-    if waiting_from is not None:
-        spans.append((waiting_from, over.at_s if over else None))
-    return [
-        Wait(
-            workload=asked.workload,
-            from_s=from_s,
-            to_s=to_s,
-            account=submitted.meaning.account,
-            gpus_milli=asked.gpus_milli,
-            gpu_model=asked.gpu_model,
-            minimum_runtime_s=submitted.minimum_runtime_s,
-            priority=asked.priority or 0,
-            submitted_s=submitted.at_s,
-        )
-        for from_s, to_s in spans
-        if asked.gpus_milli > 0 and (to_s is None or to_s > from_s)
-    ]
-
-
-def _waiting_again(run: _Run, again: Sequence[tuple[int, int]]) -> int | None:
-    """Return from when the workload waits for its next run; None while it runs, and when it is done."""
-    stop = run.stop
-    if stop is None:
-        return None
-    # A run that stopped before it started gave nothing back before its start.
-    for at_s, eligible_s in again:
-        if at_s >= stop.at_s:
-            return max(run.started.at_s, at_s, eligible_s)
-    return None if isinstance(stop.data, events.Ended) else max(run.started.at_s, stop.at_s)
-
-
-def _again(submissions: Sequence[Known]) -> Sequence[tuple[int, int]]:
-    """Return when records say that the workload was submitted anew, in order, and when it could first start then."""
-    if len(submissions) <= 1:
-        return ()
-    first_s = min(known.at_s for known in submissions)
-    by_instant: dict[int, list[Known]] = {}
-    for known in submissions:
-        if known.at_s > first_s and getattr(known.data, "version", None) is not None:
-            by_instant.setdefault(known.at_s, []).append(known)
-    found = []
-    for at_s, candidates in sorted(by_instant.items()):
-        counts = winner(candidates)
-        assert counts is not None  # noqa: S101 - there is one at least
-        assert isinstance(counts.data, events.Submitted)  # noqa: S101 - narrows the type
-        found.append((at_s, _eligible_s(counts.data, at_s)))
-    return found
-
-
-def _eligible_s(asked: events.Submitted, submitted_s: int) -> int:
-    return seconds(asked.eligible_at) if asked.eligible_at else submitted_s

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
-from gpuledger.events.workload import Checkpointed, Resized, Started, Submitted
+from gpuledger.events.workload import Checkpointed, Resized, Started
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.ledger import queries, store
 from gpuledger.ledger.as_of import said
 from gpuledger.ledger.copying import Texts, driver
 from gpuledger.ledger.facts import Known, winner
-from gpuledger.ledger.mapping import Understood
+from gpuledger.ledger.requests import LATEST_S, Request, asked_at, requests_of
 
 
 class OpenHold(NamedTuple):
@@ -40,8 +40,8 @@ class Running(NamedTuple):
         hosts: Where it runs, each once; empty when nobody said.
         host_gpus_milli: What it occupies on each of them; None when nobody said.
         protected_until_s: Where the hold of its admission ends; None for a run that nobody admitted.
-        minimum_runtime_s: As its workload asked; None for a workload that nobody submitted.
-        priority: As its workload asked.
+        minimum_runtime_s: As its workload asked when it started; None for a workload that nobody submitted.
+        priority: As its workload asks at the instant.
         checkpointed_s: When it last said that its work is saved; None when it never did.
     """
 
@@ -147,11 +147,12 @@ def running(
     )
     workloads = sorted({row[0] for row in rows})
     known = list(store.facts_of(reader, cluster, workloads, seq=seq))
-    asked = _understood(reader, cluster, known, seq) if known else {}
+    told = _requests(reader, cluster, known, seq) if known else {}
     saved, spread = _checkpoints(known, at_s), _spread(known, at_s)
     found = []
     for workload, run, account, klass, gpus_milli, hosts, started_s, protected_until_s in rows:
-        request = asked.get(workload)
+        at_start = asked_at(told.get(workload, ()), started_s)
+        by_now = asked_at(told.get(workload, ()), at_s)
         where = tuple(sorted(set(hosts)))
         found.append(
             Running(
@@ -164,8 +165,8 @@ def running(
                 spread.get((workload, run, gpus_milli, where)),
                 started_s,
                 protected_until_s,
-                None if request is None else request.minimum_runtime_s,
-                (request.asked.priority if request else None) or 0,
+                None if at_start is None else at_start.minimum_runtime_s,
+                (by_now.asked.priority if by_now else None) or 0,
                 saved.get((workload, run)),
             )
         )
@@ -211,25 +212,22 @@ def largest_host_milli(reader: Reader, cluster: str, at_s: int, *, seq: int | No
 
 
 def minimum_runtimes(reader: Reader | Writer, cluster: str, workloads: Sequence[str]) -> dict[str, int]:
-    """Return the minimum runtime of each workload, as the submission that counts or its mapping rule says."""
+    """Return the minimum runtime that each workload asks for by now, or that its mapping rule gives."""
     known = list(store.facts_of(reader, cluster, workloads))
-    asked = _understood(reader, cluster, known) if known else {}
-    return {name: request.minimum_runtime_s for name, request in asked.items()}
+    told = _requests(reader, cluster, known) if known else {}
+    asked = {name: asked_at(requests, LATEST_S) for name, requests in told.items()}
+    return {name: request.minimum_runtime_s for name, request in asked.items() if request is not None}
 
 
-def _understood(
+def _requests(
     reader: Reader | Writer, cluster: str, facts: Iterable[tuple[str, Known]], seq: int | None = None
-) -> dict[str, Understood]:
+) -> dict[str, Sequence[Request]]:
+    """Return workload -> what it asked for as time went by."""
     rules = queries.mapping(reader, cluster, seq)
-    submitted: dict[str, list[Known]] = {}
+    of: dict[str, list[Known]] = {}
     for name, known in facts:
-        if isinstance(known.data, Submitted):
-            submitted.setdefault(name, []).append(known)
-    return {
-        name: asked
-        for name, candidates in submitted.items()
-        if (asked := rules.understood(candidates)) is not None
-    }
+        of.setdefault(name, []).append(known)
+    return {name: requests_of(own, rules) for name, own in of.items()}
 
 
 def _checkpoints(facts: Iterable[tuple[str, Known]], at_s: int) -> dict[tuple[str, str], int]:
@@ -254,7 +252,7 @@ def pending(
     rows = driver(reader).execute(
         f"""
         SELECT DISTINCT ON (workload) workload, account, gpus_milli, gpu_model, minimum_runtime_s, priority,
-               extract(epoch FROM submitted_at)::bigint, extract(epoch FROM from_at)::bigint
+               extract(epoch FROM submitted_at)::bigint, extract(epoch FROM coalesce(began_at, from_at))::bigint
         FROM ledger.waits AS w
         WHERE book = %(book)s AND {said("w", seq)}
           AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))

@@ -12,15 +12,16 @@ import msgspec
 
 from gpuledger.database.engine import Reader
 from gpuledger.events.words import ASIDE
-from gpuledger.events.workload import Checkpointed, Submitted
+from gpuledger.events.workload import Checkpointed
 from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import cycles, queries, settlement, store
 from gpuledger.ledger.as_of import Vector, said, seq_of
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.facts import Known, winner
+from gpuledger.ledger.facts import Known
 from gpuledger.ledger.mapping import Rules
+from gpuledger.ledger.requests import asked_at, requests_of
 from gpuledger.ledger.segments import derive
 
 _NEAR = 3
@@ -211,15 +212,17 @@ def window_use(
 def declared_limits(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> Mapping[str, int]:
     """Return workload -> the limit that it declared for its runs, of those that run or wait at an instant.
 
-    Of several submissions the one counts that wins (law 3), as everywhere, whichever was booked last.
+    Of several submissions the one counts that wins (law 3), as everywhere, whichever was booked last, with what was
+    changed of it by then.
     """
     rows = (
         driver(reader)
         .execute(
             f"""
-        SELECT workload, count(*), max((body->>'time_limit_s')::bigint) FROM ledger.journal
-        WHERE book = %(book)s AND type = 'workload.submitted' AND effective_at <= to_timestamp(%(at)s)
-          AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)
+        SELECT workload, count(*) = 1 AND min(type) = 'workload.submitted', max((body->>'time_limit_s')::bigint)
+        FROM ledger.journal
+        WHERE book = %(book)s AND type IN ('workload.submitted', 'workload.updated')
+          AND effective_at <= to_timestamp(%(at)s) AND (%(seq)s::bigint IS NULL OR seq <= %(seq)s)
           AND workload IN (
             SELECT workload FROM ledger.segments AS s WHERE book = %(book)s AND {said("s", seq)}
               AND from_at <= to_timestamp(%(at)s) AND (to_at IS NULL OR to_at > to_timestamp(%(at)s))
@@ -231,11 +234,11 @@ def declared_limits(reader: Reader, cluster: str, at_s: int, *, seq: int | None 
         )
         .fetchall()
     )
-    limits: dict[str, int] = {workload: limit_s for workload, times, limit_s in rows if times == 1}
-    for workload, known in _known(reader, cluster, [name for name, times, _ in rows if times > 1], at_s, seq):
-        counts = winner([fact for fact in known if isinstance(fact.data, Submitted)])
-        if counts is not None and (limit_s := getattr(counts.data, "time_limit_s", None)) is not None:
-            limits[workload] = limit_s
+    limits: dict[str, int] = {workload: limit_s for workload, is_alone, limit_s in rows if is_alone}
+    for workload, known in _known(reader, cluster, [name for name, alone, _ in rows if not alone], at_s, seq):
+        asked = asked_at(requests_of(known), at_s)
+        if asked is not None and asked.asked.time_limit_s is not None:
+            limits[workload] = asked.asked.time_limit_s
     return limits
 
 

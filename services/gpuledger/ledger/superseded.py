@@ -3,7 +3,7 @@
 Law 3: of contradictory facts the higher ranked counts, whichever came first; the loser is kept, and shown. Pure.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from gpuledger.events.registry import Fact, name_of
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger.facts import STOPS, Known, rank, winner
 from gpuledger.ledger.holds import admission_of
+from gpuledger.ledger.requests import said_otherwise
 
 _FURTHEST = "the furthest version of a record counts"
 _BECAUSE = (
@@ -30,6 +31,7 @@ _BECAUSE = (
 _OF_SUBMISSIONS = ("a submission that was told by itself counts before one that a record repeats", _FURTHEST)
 """The third and the fourth part, of a submission that a record of some version repeats."""
 
+_ANEW = "a submission says anew all that is asked for"
 _OVER = "a run that is over does not change any more"
 _ADMITTED = "of the class of a run the recorded decision counts"
 _UNSAID = frozenset({"cluster", "workload", "run", "version", "basis"})
@@ -88,7 +90,9 @@ def superseded(known: Iterable[Known]) -> tuple[Superseded, ...]:
     every = tuple(known)
     found = [one for rivals in _rivals(every) for one in _losers(rivals)]
     lost = [one.fact for one in found]
-    found += [one for one in (*_too_late(every), *_overruled(every)) if one.fact not in lost]
+    found += [
+        one for one in (*_too_late(every), *_overruled(every), *_updates(every)) if one.fact not in lost
+    ]
     return tuple(sorted(found, key=lambda one: (one.fact.at_s, rank(one.fact))))
 
 
@@ -144,6 +148,36 @@ def _overruled(known: Sequence[Known]) -> Iterator[Superseded]:
             decided = admission_of(decisions.get(start.data.attempt, ()), start.at_s)
             if start.data.klass and decided is not None and _class(decided) != _class(start):
                 yield Superseded(start, decided, _ADMITTED, "class")
+
+
+def _updates(known: Sequence[Known]) -> Iterator[Superseded]:
+    """Yield updates that are dated before the submission, and what others of the same moment say otherwise."""
+    submitted = winner([fact for fact in known if isinstance(fact.data, events.Submitted)])
+    moments: dict[int, list[Known]] = {}
+    for fact in known:
+        if isinstance(fact.data, events.Updated):
+            if submitted is not None and fact.at_s < submitted.at_s:
+                yield Superseded(fact, submitted, _ANEW)
+            else:
+                moments.setdefault(fact.at_s, []).append(fact)
+    for of in moments.values():
+        counting = said_otherwise(of)
+        for fact in of:
+            yield from _outranked(fact, counting)
+
+
+def _outranked(fact: Known, counting: Mapping[str, Known]) -> Iterator[Superseded]:
+    """Yield the update as a whole where nothing that it says counts; else each thing of it that does not."""
+    said = {key: counts for key, counts in counting.items() if getattr(fact.data, key) is not None}
+    lost = {
+        key: counts for key, counts in said.items() if getattr(counts.data, key) != getattr(fact.data, key)
+    }
+    for key, counts in lost.items():
+        if len(lost) < len(said):
+            yield Superseded(fact, counts, _because(fact, counts), key)
+        else:
+            yield Superseded(fact, counts, _because(fact, counts))
+            return
 
 
 def _class(fact: Known) -> str | None:

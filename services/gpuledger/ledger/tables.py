@@ -188,12 +188,15 @@ waits = sa.Table(
     Column("submitted_at", Instant, nullable=False),
     Column("from_at", Instant, nullable=False, comment="eligible from here on"),
     Column("to_at", Instant, comment="exclusive; null while it still waits"),
+    Column("began_at", Instant, comment="since when it waits, where what it asks for was changed since"),
     Column("since_seq", BigInteger, nullable=False),
     Column("until_seq", BigInteger),
     # Serves the policy's state (who waits at an instant) and the demand roll-up.
     sa.Index("ix_waits_current", "book", "from_at", postgresql_where=sa.text("until_seq IS NULL")),
     sa.Index("ix_waits_workload", "book", "workload"),
     sa.Index("ix_waits_since", "since_seq", "until_seq", postgresql_using="brin"),
+    # Serves the roll-up of waits: the few that were cut.
+    sa.Index("ix_waits_began", "book", "began_at", postgresql_where=sa.text("began_at IS NOT NULL")),
     schema="ledger",
     comment="intervals in which a workload was eligible to run and did not",
 )

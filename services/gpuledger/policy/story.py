@@ -18,13 +18,12 @@ from gpuledger.ledger.costs import Cost, cost_of
 from gpuledger.ledger.facts import STOPS, Known, winner
 from gpuledger.ledger.holds import admitted
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules, Understood
+from gpuledger.ledger.requests import Request, asked_at, requests_of
 from gpuledger.ledger.segments import History, Segment, derive
 from gpuledger.ledger.superseded import Superseded, superseded
+from gpuledger.policy.happenings import AGAIN, Happening, requests_told
 from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.words import duration, gpus, moment
-
-_AGAIN = "waits again"
-"""What begins when a run stops: told after it."""
 
 
 class State(StrEnum):
@@ -34,35 +33,6 @@ class State(StrEnum):
     WAITS = "waits"
     RUNS = "runs"
     OVER = "over"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
-    """One thing that happened.
-
-    Args:
-        at_s: When.
-        what: A word for it, such as ``started``.
-        text: One sentence, names and numbers in it.
-        run: The run that it happened to.
-        is_estimated: Whether the time is the last evidence of life, not the true end.
-    """
-
-    at_s: int
-    what: str
-    text: str
-    run: str | None = None
-    is_estimated: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it under its published keys."""
-        return {
-            "at": moment(self.at_s),
-            "what": self.what,
-            "text": self.text,
-            "run": self.run,
-            "estimated": self.is_estimated,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,20 +117,20 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         told: What is known.
         config: The knobs; the protection cap of runs that nobody admitted.
     """
-    asked = told.rules.understood([k for k in told.known if isinstance(k.data, events.Submitted)])
+    requests = requests_of(told.known, told.rules)
+    asked = asked_at(requests, at_s)
     history = derive(told.known, told.rules)
     found = [
-        *_submission(asked, history),
+        *requests_told(requests, history),
         *_decisions(told.known),
-        *_runs(history, asked, told, config),
+        *_runs(history, requests, told, config),
         *_notices(told.known),
         *_marks(told, history),
         *_credits(history),
     ]
     cost, open_gpu_ms = cost_of(history, at_s, told.ticked_s)
-    account = next(
-        iter(s.account for s in reversed(history.segments)), asked.meaning.account if asked else ""
-    )
+    payers = [s.account for s in history.segments] + [w.account for w in history.waits if w.to_s is None]
+    account = payers[-1] if payers else asked.meaning.account if asked else ""
     return Story(
         cluster=cluster,
         workload=workload,
@@ -172,7 +142,7 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         else max((s.gpus_milli for s in history.segments), default=0),
         minimum_runtime_s=asked.minimum_runtime_s if asked else None,
         eligible_at_s=min((wait.from_s for wait in history.waits), default=None),
-        happenings=tuple(sorted(found, key=lambda one: (one.at_s, one.what == _AGAIN))),
+        happenings=tuple(sorted(found, key=lambda one: (one.at_s, one.what == AGAIN))),
         cost=cost,
         open_gpu_ms=open_gpu_ms,
         superseded=superseded(told.known),
@@ -193,34 +163,6 @@ def _state(history: History, at_s: int) -> State:
     if not waits:
         return State.OVER
     return State.WAITS if min(wait.from_s for wait in waits) <= at_s else State.NOT_ELIGIBLE
-
-
-def _submission(asked: Understood | None, history: History) -> Iterable[Happening]:
-    if asked is None:
-        return
-    submitted = asked.asked
-    wishes = [gpus(submitted.gpus_milli)]
-    if submitted.gpu_model:
-        wishes.append(f"model {submitted.gpu_model}")
-    wishes.append(
-        f"minimum runtime {duration(asked.minimum_runtime_s)}"
-        if asked.minimum_runtime_s
-        else "minimum runtime 0, which runs unallocated"
-    )
-    if submitted.time_limit_s:
-        wishes.append(f"limit {duration(submitted.time_limit_s)}")
-    if submitted.priority:
-        wishes.append(f"priority {submitted.priority} within its account")
-    yield Happening(
-        at_s=asked.at_s, what="submitted", text=f"Submitted for {asked.meaning.account}: {', '.join(wishes)}."
-    )
-    for wait in history.waits:
-        again = wait.from_s > asked.at_s and any(s.from_s < wait.from_s for s in history.segments)
-        if again:
-            yield Happening(at_s=wait.from_s, what=_AGAIN, text="Waits again.")
-        elif wait.from_s != asked.at_s:
-            text = "Eligible: it may start from here on."
-            yield Happening(at_s=wait.from_s, what="eligible", text=text)
 
 
 def _decisions(known: Iterable[Known]) -> Iterable[Happening]:
@@ -246,7 +188,7 @@ def _decisions(known: Iterable[Known]) -> Iterable[Happening]:
 
 
 def _runs(
-    history: History, asked: Understood | None, told: Told, config: PolicyConfig
+    history: History, requests: Sequence[Request], told: Told, config: PolicyConfig
 ) -> Iterable[Happening]:
     stops: dict[str | None, list[Known]] = {}
     for fact in told.known:
@@ -257,7 +199,7 @@ def _runs(
         by_run.setdefault(segment.run, []).append(segment)
     for run, segments in by_run.items():
         first = segments[0]
-        protection = _protection(first, asked, told.known, config)
+        protection = _protection(first, asked_at(requests, first.from_s), told.known, config)
         where = f" on {_hosts(first.hosts)}" if first.hosts else ""
         text = f"Started{where} with {gpus(first.gpus_milli)}, {first.klass}{protection}."
         yield Happening(at_s=first.from_s, what="started", text=text, run=run)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from gpuledger.events.registry import name_of
-from gpuledger.events.workload import Started
+from gpuledger.events.workload import Started, Updated
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger.facts import STOPS, Known, winner
 from gpuledger.ledger.segments import Segment, derive
@@ -130,7 +130,7 @@ def compare(
             continue
         key = RunKey(cluster, workload, run)
         amounts = Amounts(_gpu_ms(have, bounds.taken_s), _gpu_ms(told, bounds.taken_s))
-        if have == told:
+        if have == told or (_is_moved(ledger) and _as_it_ends(have) == _as_it_ends(told)):
             yield key, amounts, None
             continue
         klass = _class_of(have, told, _of_run(ledger, run), _of_run(record, run), bounds)
@@ -138,6 +138,22 @@ def compare(
         if klass is Class.OUTRANKED:
             message += f"; the ledger believes {', '.join(_sources(_of_run(ledger, run)))}"
         yield key, amounts, Difference(klass, key, *amounts, message)
+
+
+def _is_moved(facts: Sequence[Known]) -> bool:
+    """Tell whether the ledger was told that somebody else pays from some moment on, of which records tell no moment."""
+    return any(isinstance(fact.data, Updated) and (fact.data.account or fact.data.labels) for fact in facts)
+
+
+def _as_it_ends(pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """Return the pieces of a run as if who pays for the last had paid for all."""
+    found: list[Piece] = []
+    for piece in (piece._replace(account=pieces[-1].account) for piece in pieces):
+        if found and found[-1].to_s == piece.from_s and found[-1][2:] == piece[2:]:
+            found[-1] = found[-1]._replace(to_s=piece.to_s)
+        else:
+            found.append(piece)
+    return found
 
 
 def _class_of(

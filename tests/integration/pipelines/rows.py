@@ -39,6 +39,7 @@ class Wait:
     minimum_runtime_s: int = 3_600
     workload: str | None = None
     gpu_model: str | None = None
+    began_s: int | None = None
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,12 @@ class Database:
         )  # fmt: skip
         self.execute(
             "INSERT INTO ledger.waits (book, workload, account, gpus_milli, gpu_model, minimum_runtime_s, priority,"
-            " submitted_at, from_at, to_at, since_seq)"
-            " VALUES (:b, :w, :account, :milli, :model, :minimum, 0, :f, :f, :t, 1)",
+            " submitted_at, from_at, to_at, began_at, since_seq)"
+            " VALUES (:b, :w, :account, :milli, :model, :minimum, 0, :f, :f, :t, :began, 1)",
             [
                 {"b": book, "w": w.workload or f"q{n}", "account": w.account, "milli": w.gpus_milli,
-                 "model": w.gpu_model, "minimum": w.minimum_runtime_s, "f": at(w.from_s), "t": at(w.to_s)}
+                 "model": w.gpu_model, "minimum": w.minimum_runtime_s, "f": at(w.from_s), "t": at(w.to_s),
+                 "began": at(w.began_s)}
                 for n, w in enumerate(facts.waits)
             ],
         )  # fmt: skip

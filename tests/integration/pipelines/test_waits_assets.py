@@ -53,6 +53,29 @@ def test_who_waits_still_and_who_gave_up_count_for_as_long_as_they_waited(databa
     }  # fmt: skip
 
 
+def test_a_wait_that_was_cut_counts_once_as_what_was_asked_for_at_last(database: Database) -> None:
+    """One asks for one GPU, then for two, then another account does; it starts. Another is cut and waits still."""
+    facts = Facts(
+        segments=[Segment("c/b", 2000, NOON_S + 900, None, workload="one")],
+        waits=[
+            Wait("c/a", 1000, NOON_S, NOON_S + 300, workload="one"),
+            Wait("c/a", 2000, NOON_S + 300, NOON_S + 600, workload="one", began_s=NOON_S),
+            Wait("c/b", 2000, NOON_S + 600, NOON_S + 900, workload="one", began_s=NOON_S),
+            Wait("c/a", 1000, NOON_S, NOON_S + 300, workload="waits"),
+            Wait("c/b", 2000, NOON_S + 300, None, workload="waits", began_s=NOON_S),
+        ],
+    )
+    (row,) = rows(database, facts).values()
+    assert (row["account"], row["size"], row["turn"]) == ("c/b", "2", "first")
+    assert (row["request_count"], row["started_count"], row["waiting_count"], row["withdrawn_count"]) == (
+        2,
+        1,
+        1,
+        0,
+    )
+    assert (row["started_after_s"], row["unstarted_for_s"]) == ([900], [8 * HOUR_S])
+
+
 def test_a_start_in_the_second_of_the_request_is_a_wait_of_nothing(database: Database) -> None:
     """What nobody submitted is no request: of its wait nothing is known."""
     facts = Facts(

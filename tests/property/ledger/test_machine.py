@@ -35,6 +35,7 @@ from tests.property.ledger.workloads import (
     starts,
     stops,
     submissions,
+    updates,
 )
 
 from gpuledger.database.engine import reading, writing
@@ -82,6 +83,10 @@ class BookOfFacts(RuleBasedStateMachine):
 
     @rule(workload=workloads, claim=submissions)
     def submitted(self, workload: str, claim: tuple[Any, ...]) -> None:
+        self.tell(self.fact(workload, None, claim))
+
+    @rule(workload=workloads, claim=updates)
+    def updated(self, workload: str, claim: tuple[Any, ...]) -> None:
         self.tell(self.fact(workload, None, claim))
 
     @rule(workload=workloads, run=runs, claim=starts)

@@ -66,23 +66,29 @@ def empty(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[sa.E
 
 
 def expected(facts: Sequence[Fact], versions: dict[int, list[MappingRule]]) -> list[Fact]:
-    """Return the facts as a source would tell them that knew the rules: each start says who pays, and its class."""
+    """Return the facts as a source would tell them that knew the rules: starts and updates say who pays."""
     found = []
     for fact in facts:
-        if fact.kind != "started":
+        if fact.kind not in ("started", "updated"):
             found.append(fact)
             continue
-        submissions = [f for f in facts if f.kind == "submitted" and f.workload == fact.workload]
-        asked = max(submissions, key=oracle.standing, default=None)
-        account = fact.details.get("account") or (asked.details["account"] if asked else None)
+        own = [f for f in facts if f.workload == fact.workload]
+        asked = max((f for f in own if f.kind == "submitted"), key=oracle.standing, default=None)
+        updates = [f for f in own if f.kind == "updated" and asked is not None and f.at_s >= asked.at_s]
         details = dict(fact.details)
+        account = details.get("account")
+        if fact.kind == "started" and account is None and asked is not None:
+            account = oracle.asked_for(asked.details, updates, "account", fact.at_s)
         if account is not None:
             at_s = (asked or fact).at_s
             user = asked.details["user"] if asked else None
             payer, is_free = meant(account, user, at_s, versions)
-            minimum = 0 if is_free else (asked.details if asked else {}).get("minimum_runtime_s")
+            details |= {"account": payer}
+        if account is not None and fact.kind == "started":
+            wanted = asked.details if asked else {}
+            minimum = 0 if is_free else oracle.asked_for(wanted, updates, "minimum_runtime_s", fact.at_s)
             klass = fact.details.get("class") or ("unallocated" if minimum == 0 else "allocated")
-            details |= {"account": payer, "class": klass}
+            details |= {"class": klass}
         found.append(fact._replace(details=details))
     return found
 

@@ -90,7 +90,9 @@ def test_segments_of_a_run_follow_each_other_and_differ(world: tuple[str, list[F
             continue
         assert before.to_s is not None
         assert before.to_s <= after.from_s
-        same = (before.gpus_milli, before.klass, before.hosts) == (after.gpus_milli, after.klass, after.hosts)
+        same = all(
+            getattr(before, of) == getattr(after, of) for of in ("account", "gpus_milli", "klass", "hosts")
+        )
         assert not (same and before.to_s == after.from_s)
     assert all(s.gpus_milli > 0 and (s.to_s is None or s.to_s > s.from_s) for s in history.segments)
 

@@ -60,6 +60,20 @@ submissions = _claims(
     ),
     "submitted",
 )
+updates = _claims(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "account": st.sampled_from(ACCOUNTS),
+            "gpus_milli": gpus,
+            "minimum_runtime_s": st.sampled_from([0, 60, 28_800]),
+            "time_limit_s": st.sampled_from([0, 60, 7_200, 86_400]),
+            "priority": st.sampled_from([-1, 0, 5]),
+            "eligible_s": offsets,
+        },
+    ),
+    "updated",
+)
 starts = _claims(
     st.fixed_dictionaries(
         {"gpus_milli": gpus},
@@ -78,6 +92,7 @@ run_claims = st.tuples(
 )
 workload_claims = st.tuples(
     st.lists(submissions, max_size=2),
+    st.lists(updates, max_size=3),
     st.lists(run_claims, max_size=3),
     st.lists(_claims(reasons, "ended"), max_size=1),
 )
@@ -85,8 +100,8 @@ workload_claims = st.tuples(
 
 def _history(workload: str, base_s: int, claims: tuple[Any, ...]) -> list[Fact]:
     """Return the facts of one workload: contradictions, gaps and ends before starts included."""
-    submitted, runs, over = claims
-    told = [(None, claim) for claim in (*submitted, *over)]
+    submitted, updated, runs, over = claims
+    told = [(None, claim) for claim in (*submitted, *updated, *over)]
     told += [(f"r{number}", claim) for number, run in enumerate(runs) for kind in run for claim in kind]
     facts = []
     for run, (kind, offset_s, source, details) in told:
@@ -134,10 +149,11 @@ def _data(fact: Fact, cluster: str) -> events.WorkloadFact:
     details = dict(fact.details)
     klass = details.pop("class", None)
     match fact.kind:
-        case "submitted":
+        case "submitted" | "updated" as kind:
             eligible_s = details.pop("eligible_s", None)
             eligible_at = None if eligible_s is None else dt.datetime.fromtimestamp(eligible_s, dt.UTC)
-            return events.Submitted(**named, **details, eligible_at=eligible_at)
+            asking = events.Submitted if kind == "submitted" else events.Updated
+            return asking(**named, **details, eligible_at=eligible_at)
         case "started":
             return events.Started(**named, **details, attempt=1, hosts=["h1"], klass=klass)
         case "resized":

@@ -99,6 +99,7 @@ PEOPLES = [
     workload.Requeued(cluster="a", workload="w", run="r", reason=f"NODE_FAIL, said {NAME}"),
     workload.ClassChanged(cluster="a", workload="w", run="r", klass="unallocated", reason=NAME),
     workload.Submitted(cluster="a", workload="w", account="x", user="u", gpus_milli=1, kind=NAME),
+    workload.Updated(cluster="a", workload="w", kind=NAME),
     workload.Checkpointed(cluster="a", workload="w", run="r", restore=f"/scratch/{NAME}/7"),
     *(
         kind(cluster="a", host="h", gpus=8, gpu_model="H100", reason=f"drain/ask-{NAME}")

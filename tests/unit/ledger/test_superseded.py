@@ -170,3 +170,19 @@ def test_of_records_that_tell_of_one_further_submission_the_loser_is_told() -> N
     )
     (one,) = superseded([submitted(0, version=1), early, late])
     assert (one.fact, one.by, one.because) == (early, late, "the furthest version of a record counts")
+
+
+def test_an_update_from_before_the_submission_is_shown() -> None:
+    early, asked = fact(THREE, events.Updated, priority=5), submitted(FIVE)
+    (one,) = superseded([asked, early])
+    assert (one.fact, one.by, one.because) == (early, asked, "a submission says anew all that is asked for")
+
+
+def test_of_updates_of_one_moment_what_lost_is_shown_key_by_key() -> None:
+    stream = fact(FIVE, events.Updated, priority=5, time_limit_s=60)
+    truth = fact(FIVE, events.Updated, "reconcile/slurm", priority=7)
+    (one,) = superseded([submitted(THREE), truth, stream])
+    assert (one.fact, one.by, one.of) == (stream, truth, "priority")
+    (whole,) = superseded([submitted(THREE), truth, fact(FIVE, events.Updated, priority=5)])
+    assert (whole.by, whole.of) == (truth, None)
+    assert superseded([submitted(THREE), truth, fact(FIVE, events.Updated, priority=7)]) == ()

@@ -6,8 +6,9 @@ from gpuledger.ledger.costs import Cost
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle
 from gpuledger.policy.cycle import RunId
 from gpuledger.policy.forgetting import Burst
+from gpuledger.policy.happenings import Happening
 from gpuledger.policy.quotes import Certainty
-from gpuledger.policy.story import Happening, State, Story
+from gpuledger.policy.story import State, Story
 from gpuledger.policy.telling import lines_of
 from gpuledger.policy.trials import Outcome
 from gpuledger.policy.waiting import Decided, Level

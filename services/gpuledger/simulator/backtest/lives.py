@@ -7,14 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
+from msgspec.structs import replace
+
 from gpuledger.events import workload as events
 from gpuledger.events.mapping import Kind
 from gpuledger.events.words import words_of
 from gpuledger.kernel.clock import seconds
 from gpuledger.ledger.facts import STOPS, Known, winner
 from gpuledger.ledger.mapping import Rules, Understood
+from gpuledger.ledger.requests import LATEST_S, asked_at, requests_of
 from gpuledger.ledger.segments import History, Segment, derive
 from gpuledger.ledger.stops import Stop, why
+from gpuledger.ledger.waits import whole_waits
 from gpuledger.policy.placement import Placement, split
 from gpuledger.policy.state import WorkClass
 from gpuledger.simulator.facts import Departure
@@ -129,8 +133,12 @@ def life(known: Iterable[Known], rules: Rules, sizes: Mapping[str, int]) -> Life
     """
     facts = list(known)
     history = derive(facts, rules)
-    asked = rules.understood([fact for fact in facts if isinstance(fact.data, events.Submitted)])
     runs = _runs(facts, history, sizes)
+    # A job of a simulation asks once: as it asked when it first ran, or asks by now; its limit bounds what runs still.
+    told = requests_of(facts, rules)
+    asked, by_now = asked_at(told, runs[0].from_s if runs else LATEST_S), asked_at(told, LATEST_S)
+    if asked is not None and by_now is not None:
+        asked = asked._replace(asked=replace(asked.asked, time_limit_s=by_now.asked.time_limit_s))
     gpus_milli = asked.asked.gpus_milli if asked else 0
     gpus_milli = gpus_milli or (history.segments[0].gpus_milli if runs else 0)
     if not gpus_milli:
@@ -175,7 +183,7 @@ def _life(
         eligible_s=min(eligible_s, first.from_s) if first else eligible_s,
         is_submitted=is_submitted,
         runs=runs,
-        waits=[(wait.from_s, wait.to_s) for wait in history.waits],
+        waits=whole_waits(history.waits),
     )
 
 
@@ -229,10 +237,14 @@ def _why(stop: Known | None) -> Departure:
 
 
 def _pieces(told: Sequence[Known], segments: Sequence[Segment], sizes: Mapping[str, int]) -> list[Piece]:
-    found = []
+    found: list[Piece] = []
     for segment in segments:
         klass: WorkClass = "allocated" if segment.klass == "allocated" else "unallocated"
-        found.append(Piece(segment.from_s, segment.to_s, klass, _placement(told, segment, sizes)))
+        piece = Piece(segment.from_s, segment.to_s, klass, _placement(told, segment, sizes))
+        if found and found[-1] == piece._replace(from_s=found[-1].from_s, to_s=piece.from_s):
+            found[-1] = found[-1]._replace(to_s=piece.to_s)  # somebody else pays from here on
+        else:
+            found.append(piece)
     return found
 
 

@@ -35,7 +35,7 @@ asked_again AS (
     WHERE cluster = :cluster AND (since_seq > :seq OR until_seq > :seq)
 ),
 wait AS (
-    SELECT workload, account, gpus_milli, gpu_model, minimum_runtime_s, from_at, to_at,
+    SELECT workload, account, gpus_milli, gpu_model, minimum_runtime_s, from_at, to_at, coalesce(began_at, from_at) AS began_at,
            since_seq <= :seq AND (until_seq IS NULL OR until_seq > :seq) AS before, until_seq IS NULL AS after
     FROM ledger_read.wait_versions
     WHERE cluster = :cluster AND workload IN (SELECT workload FROM asked_again)
@@ -47,16 +47,16 @@ waited AS (
     WHERE minimum_runtime_s > 0
     GROUP BY workload, account, gpus_milli, gpu_model
 ),
--- The tables by day count a wait where it begins, whenever it ends.
+-- The tables by day count a wait where it begins, whenever it ends, and whatever of it was changed since.
 begun AS (
-    SELECT from_at FROM (
-        SELECT from_at, bool_or(before) AS before, bool_or(after) AS after
+    SELECT began_at FROM (
+        SELECT began_at, bool_or(before) AS before, bool_or(after) AS after
         FROM wait
-        GROUP BY workload, account, gpus_milli, minimum_runtime_s > 0, from_at, to_at
+        GROUP BY workload, account, gpus_milli, minimum_runtime_s > 0, from_at, to_at, began_at
     ) AS begin
     WHERE before <> after
     UNION ALL
-    SELECT asked.from_at
+    SELECT coalesce(asked.began_at, asked.from_at)
     FROM started
     JOIN ledger_read.waits AS asked ON asked.cluster = :cluster AND asked.workload = started.workload
     WHERE asked.to_at >= started.from_at
@@ -113,7 +113,7 @@ touched AS (
     SELECT unnest((coalesce(before, '{}') - coalesce(after, '{}')) + (coalesce(after, '{}') - coalesce(before, '{}'))) AS span
     FROM (SELECT * FROM held UNION ALL SELECT * FROM waited UNION ALL SELECT * FROM installed UNION ALL SELECT * FROM owned) AS told
     UNION ALL
-    SELECT tstzrange(from_at, from_at + interval '1 second') FROM begun
+    SELECT tstzrange(began_at, began_at + interval '1 second') FROM begun
     UNION ALL
     SELECT tstzrange((SELECT min(from_at) FROM ledger_read.segments WHERE cluster = :cluster), greatest(before, after))
     FROM inventory

@@ -7,8 +7,26 @@ day AS (
 ),
 -- A wait is over when a run of its workload starts at its end; without such a run the request was withdrawn. Its class
 -- is that of the run, and without one what was asked for: minimum runtime 0 asks for unallocated time.
+-- What is changed of a request that waits cuts its wait in two: it counts once, from when it began, as it asks at last.
+changed AS MATERIALIZED (
+    SELECT DISTINCT ON (workload, began_at) workload, began_at, account, gpus_milli, minimum_runtime_s, to_at
+    FROM ledger_read.waits
+    WHERE cluster = :cluster AND began_at IS NOT NULL AND began_at >= (SELECT min(start_at) FROM day)
+    ORDER BY workload, began_at, from_at DESC
+),
+asked AS (
+    SELECT day.day, told.workload, told.from_at, coalesce(changed.account, told.account) AS account,
+           coalesce(changed.gpus_milli, told.gpus_milli) AS gpus_milli,
+           coalesce(changed.minimum_runtime_s, told.minimum_runtime_s) AS minimum_runtime_s,
+           CASE WHEN changed.workload IS NULL THEN told.to_at ELSE changed.to_at END AS to_at
+    FROM day
+    JOIN ledger_read.waits AS told
+        ON told.cluster = :cluster AND told.from_at >= day.start_at AND told.from_at < day.end_at
+           AND told.began_at IS NULL
+    LEFT JOIN changed ON changed.workload = told.workload AND changed.began_at = told.from_at
+),
 waited AS (
-    SELECT day.day, asked.account,
+    SELECT asked.day, asked.account,
            coalesce(started.class, CASE WHEN asked.minimum_runtime_s > 0 THEN 'allocated' ELSE 'unallocated' END) AS class,
            asked.gpus_milli,
            CASE WHEN earlier.found THEN 'again' ELSE 'first' END AS turn,
@@ -18,13 +36,11 @@ waited AS (
                 WHEN asked.to_at IS NULL OR asked.to_at > to_timestamp(:now_s) THEN 'waiting'
                 ELSE 'withdrawn' END AS outcome,
            false AS at_once
-    FROM day
-    JOIN ledger_read.waits AS asked
-        ON asked.cluster = :cluster AND asked.from_at >= day.start_at AND asked.from_at < day.end_at
+    FROM asked
     LEFT JOIN LATERAL (
         SELECT run.class
         FROM ledger_read.segments AS run
-        WHERE run.cluster = asked.cluster AND run.workload = asked.workload AND run.from_at = asked.to_at
+        WHERE run.cluster = :cluster AND run.workload = asked.workload AND run.from_at = asked.to_at
           AND run.from_at <= to_timestamp(:now_s)
         ORDER BY run.run
         LIMIT 1
@@ -32,7 +48,7 @@ waited AS (
     CROSS JOIN LATERAL (
         SELECT EXISTS (
             SELECT FROM ledger_read.segments AS run
-            WHERE run.cluster = asked.cluster AND run.workload = asked.workload AND run.from_at < asked.from_at
+            WHERE run.cluster = :cluster AND run.workload = asked.workload AND run.from_at < asked.from_at
         ) AS found
     ) AS earlier
 ),
