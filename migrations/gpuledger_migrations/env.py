@@ -11,6 +11,7 @@ import gpuledger.ledger.side_tables
 import gpuledger.ledger.stream_tables
 import gpuledger.ledger.tables
 import gpuledger.warehouse.close_tables
+import gpuledger.warehouse.forecast_tables
 import gpuledger.warehouse.tables  # noqa: F401 - registers its tables on the metadata
 from gpuledger.database.metadata import METADATA
 from gpuledger_migrations import roles

@@ -6,6 +6,7 @@ from gpuledger_pipelines.declaring import ledger_specs
 from gpuledger_pipelines.defs.budget import assets as budget
 from gpuledger_pipelines.defs.close.job import PeriodClose, close_period
 from gpuledger_pipelines.defs.close.schedules import closes
+from gpuledger_pipelines.defs.forecast import assets as forecast
 from gpuledger_pipelines.defs.hosts import assets as hosts
 from gpuledger_pipelines.defs.late.sensors import watermark
 from gpuledger_pipelines.defs.layers import assets as layers
@@ -21,6 +22,7 @@ ASSETS = (
     *owed.ASSETS,
     *layers.ASSETS,
     *budget.ASSETS,
+    *forecast.ASSETS,
     *waits.ASSETS,
     *waste.ASSETS,
     *hosts.ASSETS,

@@ -4,7 +4,7 @@ Amounts are integers in gpu_ms; decimal strings in GPU-hours stand beside them. 
 between 0 and 1. Null means unknown, never zero.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -288,6 +288,21 @@ class Layers(Answer):
     as_of: str = AsOf
 
 
+class BudgetForecast(Answer):
+    """What an account will have been delivered, net of credits, by the end of the period."""
+
+    gpu_ms: int | None
+    low_gpu_ms: int | None = Field(description="Where the band begins.")
+    high_gpu_ms: int | None = Field(description="Where the band ends.")
+    band_percent: int = Field(description="How many of a hundred futures the band holds.")
+    overrun: Literal["none", "possible", "expected"] | None = Field(
+        description="`expected`: more is delivered than is funded; `possible`: where the band ends; null: not known."
+    )
+    history_days: int
+    as_of: str | None
+    reason: str | None = Field(description="Why there is no forecast.")
+
+
 class BudgetRow(Answer):
     """Budget against actual of one account, and the variance by cause."""
 
@@ -313,6 +328,7 @@ class BudgetRow(Answer):
     variance_scheduler_gpu_ms: int | None
     variance_credit_gpu_ms: int | None
     reason: str | None = Field(description="Why something is null.")
+    forecast: BudgetForecast
     gpu_hours: dict[str, str | None] = GpuHours
 
 

@@ -88,6 +88,8 @@ BUDGET_VERSUS_ACTUAL = {
     "rows": [
         {"account": "philly/ee9e8c", "cluster": "philly", "period": "2017-10", **_BUDGET_AMOUNTS,
          "reason": None,
+         "forecast": {"gpu_ms": 980 * _HOUR, "low_gpu_ms": 900 * _HOUR, "high_gpu_ms": 1060 * _HOUR, "band_percent": 80,
+                      "overrun": "possible", "history_days": 61, "as_of": _AS_OF, "reason": None},
          "gpu_hours": {"budget": "1000.000", "charged": "760.000"}},
     ],
     "cluster": "philly", "period": "2017-10", "periods": ["2017-09", "2017-10"], **_WINDOW,

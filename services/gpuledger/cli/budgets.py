@@ -108,11 +108,6 @@ def report(
 
 def print_report(period: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print a row for each account in GPU-hours; budget less delivered is the sum of the causes."""
-    from gpuledger.kernel.amounts import people_gpu_hours
-
-    def hours(value: int | None) -> str:
-        return "-" if value is None else people_gpu_hours(value)
-
     names = ("budget", "owed", "delivered", "available")
     cells = [
         (row["account"], row["cluster"], *(hours(row[f"{name}_gpu_ms"]) for name in names),
@@ -123,3 +118,33 @@ def print_report(period: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
     print_table(columns, cells, title=f"Budget versus actual, {period}, GPU-hours" if period else "")
     if period is None:
         print("nothing has been rolled up; gpuledger rollup fills the warehouse")
+        return
+    print_forecast(period, rows)
+
+
+def print_forecast(period: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print what each account will have been delivered by the end of the period, and whether its budget will do."""
+    if not any(row["forecast"]["gpu_ms"] is not None for row in rows):
+        for reason in dict.fromkeys(row["forecast"]["reason"] for row in rows):
+            print(f"no forecast: {reason}")
+        return
+    cells = [
+        (row["account"], row["cluster"], hours(row["budget_gpu_ms"]), hours(row["delivered_gpu_ms"]),
+         *(hours(row["forecast"][name]) for name in ("gpu_ms", "low_gpu_ms", "high_gpu_ms")),
+         row["forecast"]["overrun"] or "-", row["forecast"]["reason"] or "")
+        for row in rows
+    ]  # fmt: skip
+    columns = [
+        "account", "cluster", ">budget", ">delivered", ">forecast", ">low", ">high", "overrun", "why empty",
+    ]  # fmt: skip
+    band = rows[0]["forecast"]["band_percent"]
+    print_table(
+        columns, cells, title=f"Forecast to the end of {period}, GPU-hours; low to high holds {band} %"
+    )
+
+
+def hours(value: int | None) -> str:
+    """Return an amount as people read it; a dash where it is not known."""
+    from gpuledger.kernel.amounts import people_gpu_hours
+
+    return "-" if value is None else people_gpu_hours(value)

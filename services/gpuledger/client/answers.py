@@ -184,6 +184,19 @@ class Layers(Answer, frozen=True, kw_only=True):
     as_of: str
 
 
+class BudgetForecast(Answer, frozen=True, kw_only=True):
+    """What an account will have been delivered by the end of the period; ``reason`` says why it is not known."""
+
+    gpu_ms: int | None
+    low_gpu_ms: int | None
+    high_gpu_ms: int | None
+    band_percent: int
+    overrun: str | None
+    history_days: int
+    as_of: str | None
+    reason: str | None
+
+
 class BudgetRow(Answer, frozen=True, kw_only=True):
     """Budget against actual of one account in one period."""
 
@@ -209,6 +222,7 @@ class BudgetRow(Answer, frozen=True, kw_only=True):
     variance_scheduler_gpu_ms: int | None
     variance_credit_gpu_ms: int | None
     reason: str | None
+    forecast: BudgetForecast | None = None
 
 
 class BudgetVersusActual(Answer, frozen=True, kw_only=True):

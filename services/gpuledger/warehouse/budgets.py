@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from gpuledger.database.engine import Reader
 from gpuledger.kernel.accounts import own_path
 from gpuledger.kernel.errors import NotFound
+from gpuledger.warehouse.forecasts import UNSEEN, forecasts
 from gpuledger.warehouse.tables import budget_vs_actual
 
 ROLL_UP = "gpuledger rollup"
@@ -25,7 +26,8 @@ class BudgetReport:
     Args:
         period: The period asked for, else the newest there is; None when nothing has been rolled up.
         periods: The periods there are, oldest first.
-        rows: A row for each account, by cluster and account, each with the reason why columns are null.
+        rows: A row for each account, by cluster and account, each with the reason why columns are null, and with what
+            is foreseen of it.
     """
 
     period: str | None
@@ -54,12 +56,17 @@ def report(reader: Reader, cluster: str | None, period: str | None, inner: Colle
             hint=f"periods there are: {known[0]} to {known[-1]}; {ROLL_UP} makes newer ones",
         )
     rows = budget_rows(reader, cluster, chosen) if chosen else []
-    return BudgetReport(chosen, known, [_told(row, inner) for row in rows])
-
-
-def _told(row: dict[str, Any], inner: Collection[str]) -> dict[str, Any]:
-    account = own_path(row["account"]) if row["account"] in inner else row["account"]
-    return {**row, "account": account, "reason": NO_INVENTORY if row["owed_gpu_ms"] is None else None}
+    foreseen = forecasts(reader, cluster, chosen) if chosen else {}
+    told = [
+        {
+            **row,
+            "account": own_path(row["account"]) if row["account"] in inner else row["account"],
+            "reason": NO_INVENTORY if row["owed_gpu_ms"] is None else None,
+            "forecast": foreseen.get((row["cluster"], row["period"], row["account"]), UNSEEN).as_json(row),
+        }
+        for row in rows
+    ]
+    return BudgetReport(chosen, known, told)
 
 
 def periods(reader: Reader) -> dict[str, list[str]]:

@@ -89,3 +89,35 @@ def test_layers_by_month_are_sums_of_days(rolled_up: Ledger) -> None:
         assert (row["availability"], row["residual_gpu_ms"]) == ("1.0000", 0)
         assert row["impact"] == {"window": "1.0000", "hourly": "1.0000", "raw": "1.0000"}
         assert set(row["utilisation"]) == {"value", "rung", "coverage"}
+
+
+def test_what_is_foreseen_is_shown_and_a_budget_that_will_not_do_is_marked(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """A run of twelve hours a day on eight GPUs for twenty days: 31 of them are 2,976 GPU-hours."""
+    trace, budget = tmp_path / "philly.csv", tmp_path / "budget.yaml"
+    days = "".join(f"2017-10-{day:02} 00:00:00,43200.0,8,345600.0,vc\n" for day in range(1, 21))
+    trace.write_text(TRACE.splitlines()[0] + "\n" + days + "2017-10-19 00:00:00,3600.0,1,3600.0,other\n")
+    budget.write_text(BUDGET)
+    ledger.done("import", "philly", trace)
+    ledger.done("budget", "apply", budget, "--from", "2017-10-01", "--yes")
+    now_s = FROM_S + 20 * 86_400
+    restate(ledger.url, Span("philly", FROM_S, now_s, now_s))
+    rows = {row["account"]: row["forecast"] for row in ledger.done("budget", "report")["rows"]}
+    assert rows["philly/vc"] == {
+        "gpu_ms": 31 * 96 * HOUR, "low_gpu_ms": 31 * 96 * HOUR, "high_gpu_ms": 31 * 96 * HOUR, "band_percent": 80,
+        "overrun": "expected", "history_days": 20, "as_of": "2017-10-21T00:00:00Z", "reason": None,
+    }  # fmt: skip
+    assert rows["philly/other"]["gpu_ms"] is None
+    shown = ledger("budget", "report").out
+    assert "Forecast to the end of 2017-10, GPU-hours; low to high holds 80 %" in shown
+    lines = {line.split()[0]: line for line in shown.partition("Forecast to")[2].splitlines() if line.strip()}
+    assert lines["philly/vc"].split() == [
+        "philly/vc", "philly", "100.0", "1,920.0", "2,976.0", "2,976.0", "2,976.0", "expected",
+    ]  # fmt: skip
+    assert lines["philly/other"].rstrip().endswith("2 whole days are known, and a forecast needs 14")
+
+
+def test_a_period_that_is_over_has_no_forecast_and_says_so(rolled_up: Ledger) -> None:
+    shown = rolled_up("budget", "report", "--period", "2017-10").out
+    assert shown.endswith("no forecast: the period is over: nothing more is delivered in it\n")

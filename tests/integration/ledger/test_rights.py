@@ -38,6 +38,7 @@ WAREHOUSE = (
     "warehouse.queue_wait_day",
     "warehouse.waste_day",
     "warehouse.host_health_day",
+    "warehouse.forecast",
     "warehouse.watermark",
 )
 

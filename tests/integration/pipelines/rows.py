@@ -13,7 +13,7 @@ START_S = int((dt.datetime(2024, 3, 1, tzinfo=dt.UTC) - EPOCH).total_seconds())
 HOUR_S, DAY_S = 3_600, 86_400
 TABLES = (
     "usage_bucket", "usage_hour", "owed_hour", "gpu_bucket", "gpu_hour", "layer_metrics_hour", "layer_metrics_day",
-    "budget_vs_actual", "queue_wait_day", "waste_day", "host_health_day",
+    "budget_vs_actual", "forecast", "queue_wait_day", "waste_day", "host_health_day",
 )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ LATE = 6
 """Number of the day on which the late fact took effect."""
 
 LATE_S = START_S + LATE * DAY_S
+OF_PERIODS = ("budget_vs_actual", "forecast")
 WHOLE = Span("c", START_S, NOW_S, NOW_S)
 TOUCHED = Span("c", LATE_S, LATE_S + DAY_S, NOW_S)
 
@@ -50,7 +51,7 @@ def versions(database: Database) -> dict[str, Counter[tuple[object, str]]]:
     """Each row of each table with the transaction that wrote it, counted by the day that it is about."""
     found = {}
     for table in TABLES:
-        at = {"budget_vs_actual": "period"}.get(table)
+        at = "period" if table in OF_PERIODS else None
         for instant in ("bucket_at", "hour_at"):
             if database.query(
                 "SELECT 1 FROM information_schema.columns WHERE table_schema = 'warehouse'"
@@ -107,7 +108,7 @@ def test_a_late_fact_writes_the_rows_of_its_day_and_no_other(
     day = DAY + dt.timedelta(days=LATE)
     for table in TABLES:
         new = after[table] - before[table]
-        assert {at for at, _ in new} == ({"2024-03"} if table == "budget_vs_actual" else {day}), table
+        assert {at for at, _ in new} == ({"2024-03"} if table in OF_PERIODS else {day}), table
         assert new.total() == written[table], table
         gone = before[table] - after[table]
         assert {at for at, _ in gone} == {at for at, _ in new}, table

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from gpuledger.kernel.clock import SystemClock
-from gpuledger.warehouse import tables
+from gpuledger.warehouse import forecast_tables, tables
 from gpuledger_pipelines.declaring import FRESH_FOR, LEDGER_VIEWS, RESTATES, SUITE, ledger_specs
 from gpuledger_pipelines.definitions import ASSETS, defs
 from gpuledger_pipelines.partitions import CLUSTERS, DAY_AND_CLUSTER
@@ -21,6 +21,7 @@ UPSTREAM = {
     "layer_metrics_hour": {"usage_hour", "gpu_hour", "owed_hour"},
     "layer_metrics_day": {"usage_bucket", "gpu_bucket", "layer_metrics_hour"},
     "budget_vs_actual": {"owed_hour", "usage_bucket"},
+    "forecast": {"budget_vs_actual"},
     "queue_wait_day": set(),
     "waste_day": {"usage_bucket"},
     "host_health_day": {"gpu_bucket"},
@@ -30,7 +31,7 @@ TABLES = {asset.key.path[-1]: asset for asset in ASSETS}
 
 def test_every_table_of_the_warehouse_is_an_asset() -> None:
     """All but the watermark, which the first table writes beside itself."""
-    assert {*TABLES, "watermark"} == set(tables.__all__)
+    assert {*TABLES, "watermark"} == {*tables.__all__, *forecast_tables.__all__}
     assert set(RESTATES) == set(TABLES)
 
 

@@ -1,0 +1,1 @@
+"""What accounts will have been delivered when a period ends."""
