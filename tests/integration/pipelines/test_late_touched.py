@@ -75,7 +75,7 @@ def find(ledger: Ledger, since: Mark | None, now: Mark | None = None) -> Touched
 def rows(ledger: Ledger) -> set[tuple[object, ...]]:
     """Every row of every table by day, as text, with its day; when it was counted is no part of it."""
     found: set[tuple[object, ...]] = set()
-    for table in set(TABLES) - {"budget_vs_actual"}:
+    for table in set(TABLES) - {"budget_vs_actual", "forecast"}:
         at_column = "bucket_at" if "bucket" in table else "hour_at" if "hour" in table else "day"
         to_day = "day" if at_column == "day" else f"({at_column} AT TIME ZONE 'UTC')::date"
         found |= {

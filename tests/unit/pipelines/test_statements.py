@@ -16,7 +16,7 @@ STATEMENTS = sorted(
 
 
 def test_there_are_statements() -> None:
-    assert len(STATEMENTS) == 13
+    assert len(STATEMENTS) == 16
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
@@ -35,6 +35,7 @@ def test_every_parameter_is_known(name: str) -> None:
     known = {
         "cluster", "from_s", "to_s", "now_s", "bucket_s", "versions", "starts", "ends", "portion_versions",
         "accounts", "numerators", "denominators", "days", "periods", "idle_below_ppm", "low_below_ppm",
-        "squatted_after_s", "seq", "org_seq", "beyond_s",
+        "squatted_after_s", "seq", "org_seq", "beyond_s", "first_period", "last_period", "history_s",
+        "of_periods", "lows", "middles", "highs", "histories", "left_overs", "reasons",
     }  # fmt: skip
     assert set(sa.text(statement(name)).compile().params) <= known
