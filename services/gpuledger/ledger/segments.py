@@ -207,11 +207,14 @@ class Unfolding:
         assert isinstance(start, events.Started)  # noqa: S101 - narrows the type; the claims sorted it there
         decision = admitted(self._decisions.get(start.attempt, ()), started.at_s) if self._decisions else None
         stop = winner(claims.stops)
-        limited = self._asked_at(stop.at_s if stop else LATEST_S)
+        limited = asked = self._asked
+        if self._requests:
+            limited = self._asked_at(stop.at_s if stop else LATEST_S)
+            asked = self._asked_at(started.at_s)
         limit_s = limited.asked.time_limit_s if limited else None
         end_s = _end_s(started, stop, limit_s)
         capped_s = started.at_s + limit_s if limit_s and end_s is None else None
-        asked, meaning = self._asked_at(started.at_s), self._meaning(start, started.at_s)
+        meaning = self._meaning(start, started.at_s, asked)
         whole = _whole(started, stop, (end_s, capped_s), asked, decision, meaning)
         segments: Sequence[Segment] = (
             _cut(whole, _in_order(claims.changes)) if claims.changes else [whole] if _holds(whole) else ()
@@ -237,13 +240,12 @@ class Unfolding:
                 else:
                     yield request.from_s, understood.meaning.account
 
-    def _meaning(self, start: events.Started, at_s: int) -> Meaning:
+    def _meaning(self, start: events.Started, started_s: int, asked: Understood | None) -> Meaning:
         """Return what a run means: a start that names an account of its own is mapped with that."""
-        asked = self._asked_at(at_s)
         if not start.account:
             return asked.meaning if asked else Meaning(UNMAPPED)
         if asked is None:
-            return self._rules.meaning(Foreign(start.account), at_s)
+            return self._rules.meaning(Foreign(start.account), started_s)
         return self._rules.meaning(asked.foreign.under(start.account), asked.at_s)
 
     def _holds(self, runs: Sequence[_Run], *, is_over: bool) -> tuple[Hold, ...]:

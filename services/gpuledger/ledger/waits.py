@@ -74,19 +74,20 @@ def waits(
         runs: Its runs, in order of their starts.
         told: What it asked for as time went by; nothing where nothing was changed.
     """
-    anew = [submitted for submitted in anew if submitted[0] > asked.at_s]
-    spans: list[_Span] = []
+    if anew:
+        anew = [submitted for submitted in anew if submitted[0] > asked.at_s]
+    spans: list[tuple[int, int | None, bool]] = []
     eligible_s = _eligible_s(asked.asked, asked.at_s)
     # An update may say that it could start earlier.
     waiting_from: int | None = min(eligible_s, asked.at_s) if told else eligible_s
     for run in runs:
         if waiting_from is not None:
-            spans.append(_Span(waiting_from, run.started.at_s, run is runs[0]))
+            spans.append((waiting_from, run.started.at_s, run is runs[0]))
         waiting_from = _waiting_again(run, anew)
     if waiting_from is not None:
-        spans.append(_Span(waiting_from, over.at_s if over else None, not runs))
+        spans.append((waiting_from, over.at_s if over else None, not runs))
     if told:
-        return [wait for span in spans for wait in _cut(span, told)]
+        return [wait for span in spans for wait in _cut(_Span(*span), told)]
     return [_wait(asked, from_s, to_s) for from_s, to_s, _ in spans if _is_one(asked, from_s, to_s)]
 
 
