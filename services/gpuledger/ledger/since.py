@@ -24,8 +24,12 @@ _SAVED = "workload.checkpointed"
 
 _UNREAD = (
     "workload.preemption_announced", "workload.ready", "workload.located", "source.heartbeat", "period.opened",
+    "budget.proposed", "budget.commented", "budget.rejected", "budget.withdrawn", "budget.approved",
 )  # fmt: skip
-"""Rows that nothing is read from that a cycle is told: a period's grants pay for work, and order none of it."""
+"""Rows that nothing is read from that a cycle is told: a period's grants pay for work, and order none of it.
+
+What an approval orders stands in rows of its own.
+"""
 
 
 class Since(NamedTuple):

@@ -14,7 +14,7 @@ from tests.integration.ledger.books import (
 )
 
 from gpuledger.database.engine import reading
-from gpuledger.events import heartbeat
+from gpuledger.events import heartbeat, proposal
 from gpuledger.events.budget import PeriodOpened, ShareSet
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.workload import Checkpointed, Located, Preempted, Ready, Requeued
@@ -52,6 +52,7 @@ def test_new_work_starts_and_heartbeats_are_told_in_their_order(known: Ledger) -
     known.append(told(NOON, submitted("w9", account="org/a")), told(NOON, started("w1", hosts=["h1"])))
     known.append(
         told(NOON, heartbeat.Heartbeat(cluster=CLUSTER)),
+        told(NOON, proposal.Commented(proposal="p", cluster=CLUSTER, by="ada", reason="why")),
         told(NOON, submitted("w5", account="org/a")),
         told(NOON, Ready(cluster=CLUSTER, workload="w1", run="r1")),
         told(NOON, Located(cluster=CLUSTER, workload="w1", run="r1", handles=["job/1"])),
