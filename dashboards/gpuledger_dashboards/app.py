@@ -37,6 +37,12 @@ page = st.navigation(
             url_path="work",
         ),
         st.Page(
+            PAGES / "planning.py",
+            title="Planning",
+            icon=":material/tune:",
+            url_path="planning",
+        ),
+        st.Page(
             PAGES / "proposals.py",
             title="Proposals",
             icon=":material/how_to_vote:",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from gpuledger import settings
-from gpuledger.client import LedgerClient, answers, outcomes, plans, stories
+from gpuledger.client import LedgerClient, answers, outcomes, plans, records, stories
 from gpuledger.kernel.errors import Refused
 
 TTL_S = 30
@@ -102,6 +102,25 @@ def proposals(state: str | None) -> plans.Proposals:
     return _proposals(asker(), state)
 
 
+def accounts() -> records.Accounts:
+    """Return the tree of accounts with their shares."""
+    return _accounts(asker())
+
+
+def what_if(wish: plans.Wish) -> plans.Made:
+    """Return what a proposal would change, and make none."""
+    return _what_if(asker(), wish)
+
+
+def propose(wish: plans.Wish, key: str) -> plans.Made:
+    """Make a proposal, as who looks at the page.
+
+    Raises:
+        GpuledgerError: When the API does not take it.
+    """
+    return _client(asker()).propose(wish, key=key)
+
+
 def me() -> outcomes.WhoAmI:
     """Return who looks at the page."""
     return _me(asker())
@@ -118,7 +137,17 @@ def say(proposal: str, step: plans.Step, reason: str, key: str) -> None:
 
 def forget() -> None:
     """Ask again at the next look."""
-    for cached in (_clusters, _layers, _budget_vs_actual, _allocations, _workload, _proposals, _me):
+    for cached in (
+        _clusters,
+        _layers,
+        _budget_vs_actual,
+        _allocations,
+        _workload,
+        _proposals,
+        _me,
+        _accounts,
+        _what_if,
+    ):
         cached.clear()
 
 
@@ -150,6 +179,16 @@ def _workload(asker: Asker, name: str, cluster: str | None) -> stories.Workload:
 @st.cache_data(ttl=TTL_S, show_spinner=False)
 def _proposals(asker: Asker, state: str | None) -> plans.Proposals:
     return _client(asker).proposals(state=state)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _accounts(asker: Asker) -> records.Accounts:
+    return _client(asker).accounts()
+
+
+@st.cache_data(ttl=TTL_S, max_entries=1000, show_spinner=False, hash_funcs={plans.Wish: repr})
+def _what_if(asker: Asker, wish: plans.Wish) -> plans.Made:
+    return _client(asker).propose(wish, dry_run=True)
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)

@@ -1,7 +1,6 @@
 """What ``gpuledger proposal make`` was told, as the proposal that it makes."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,8 +8,8 @@ import msgspec
 
 from gpuledger.cli.grants import read_gpu_hours
 from gpuledger.cli.options import moment
+from gpuledger.client import compared
 from gpuledger.events import proposal
-from gpuledger.kernel.amounts import from_gpu_hours
 from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import Refused
 
@@ -33,28 +32,6 @@ class Asked:
     decide_by: str | None
     simulation: Path | None
     reason: str
-
-
-class _Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure under the first budget and under the second."""
-
-    a: float | None
-    b: float | None
-
-
-class _Account(msgspec.Struct, frozen=True, kw_only=True):
-    account: str
-    gpu_hours: _Pair
-    wait_p90_s: _Pair
-
-
-class _Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of the document that ``gpuledger simulate compare --json`` prints."""
-
-    scenario: str
-    seed: int
-    days: int
-    accounts: list[_Account]
 
 
 def read(asked: Asked, name: str, by: str, calendar: "Calendar") -> proposal.Proposed:
@@ -102,26 +79,11 @@ def simulated(path: Path) -> proposal.Simulated:
         Refused: When the file is missing or is no such document.
     """
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Comparison)
-    except (OSError, msgspec.DecodeError) as error:
+        return msgspec.convert(compared.read(path.read_bytes()), proposal.Simulated)
+    except (OSError, Refused, msgspec.ValidationError) as error:
         raise Refused(
             f"--simulation: {path}: {error}", hint="gpuledger simulate compare SCENARIO A B --json > FILE"
         ) from error
-    return proposal.Simulated(
-        scenario=Path(found.scenario).stem,
-        seed=found.seed,
-        days=found.days,
-        accounts=[
-            proposal.SimulatedAccount(
-                account=row.account,
-                before_gpu_ms=_gpu_ms(row.gpu_hours.a),
-                after_gpu_ms=_gpu_ms(row.gpu_hours.b),
-                before_wait_p90_s=_seconds(row.wait_p90_s.a),
-                after_wait_p90_s=_seconds(row.wait_p90_s.b),
-            )
-            for row in found.accounts
-        ],
-    )
 
 
 def _pairs(option: str, said: "Sequence[str]") -> list[tuple[str, str]]:
@@ -153,11 +115,3 @@ def _period(asked: Asked) -> str:
     if asked.period is None:
         raise Refused("--period: GPU-time belongs to a budget period", hint="such as --period 2026-12")
     return asked.period
-
-
-def _gpu_ms(gpu_hours: float | None) -> int:
-    return from_gpu_hours(Decimal(str(gpu_hours or 0)).quantize(Decimal("0.001")))
-
-
-def _seconds(wait: float | None) -> int | None:
-    return None if wait is None else round(wait)

@@ -7,14 +7,14 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from tests.unit.dashboards.answers import budget, budget_row, cycle, layers, layers_row, status, story
 
-from gpuledger.client import answers, outcomes, plans, stories
+from gpuledger.client import answers, outcomes, plans, records, stories
 from gpuledger.kernel.errors import GpuledgerError, NotFound
 from gpuledger_dashboards import run
 
 PAGES = Path(run.APP).parent / "app_pages"
-PYRAMID, BUDGET, SHARES, WORK, PROPOSALS, LESSON = (
+PYRAMID, BUDGET, SHARES, WORK, PLANNING, PROPOSALS, LESSON = (
     PAGES / f"{name}.py"
-    for name in ("pyramid", "budget_versus_actual", "fair_share", "work", "proposals", "lesson")
+    for name in ("pyramid", "budget_versus_actual", "fair_share", "work", "planning", "proposals", "lesson")
 )
 
 
@@ -35,6 +35,8 @@ class FakeClient:
     name: str = "Prof. Lin"
     rights: tuple[str, ...] = ("propose", "change-budgets", "read-proposals")
     refusal: GpuledgerError | None = None
+    tree: tuple[records.Account, ...] = ()
+    effect: plans.Effect | None = None
 
     def clusters(self) -> answers.Clusters:
         if self.error:
@@ -67,6 +69,24 @@ class FakeClient:
             raise self.error
         kept = tuple(one for one in self.wishes if state in (None, one.state))
         return plans.Proposals(proposals=kept, next=None, as_of="2026-12-01T12:00:00Z")
+
+    def accounts(self) -> records.Accounts:
+        if self.error:
+            raise self.error
+        return records.Accounts(accounts=self.tree, next=None, as_of="2026-12-01T12:00:00Z")
+
+    def propose(self, wish: plans.Wish, *, key: str | None = None, dry_run: bool = False) -> plans.Made:
+        self.asked.append((wish, dry_run))
+        if self.refusal:
+            raise self.refusal
+        return plans.Made(
+            applied=not dry_run,
+            repeated=False,
+            proposal="p-000000000009",
+            effect=self.effect,
+            seq=None,
+            key=key or "k",
+        )
 
     def me(self) -> outcomes.WhoAmI:
         return outcomes.WhoAmI(
