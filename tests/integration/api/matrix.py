@@ -95,6 +95,11 @@ OPERATIONS: dict[str, Asked] = {
     "listCloses": Asked("GET", "/v1/closes?cluster={cluster}", ("cluster",)),
     "getClose": Asked("GET", "/v1/closes/{cluster}/2026-11", ("cluster",)),
     "listBooks": Asked("GET", "/v1/books"),
+    "exportEntries": Asked(
+        "GET", "/v1/exports/entries?cluster={cluster}&account={account}", ("account", "cluster")
+    ),
+    "exportUsage": Asked("GET", "/v1/exports/usage?cluster={cluster}&account={account}", ("account", "cluster")),
+    "exportStatement": Asked("GET", "/v1/exports/statements/{cluster}/2026-11", ("cluster",)),
     "getCaller": Asked("GET", "/v1/me"),
     "getMetrics": Asked("GET", "/metrics"),
     "postEvents": Asked("POST", "/v1/events", ("cluster",), {"event": "{cluster}"}),

@@ -93,7 +93,11 @@ def test_the_document_has_names_examples_and_problems(api: TestClient) -> None:
     assert len(set(names)) == len(names)
     for path, methods in document["paths"].items():
         for operation in methods.values():
-            if path.startswith("/v1/"):
+            if path.startswith("/v1/exports/"):
+                assert set(operation["responses"]["200"]["content"]) == {
+                    "text/csv", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream",
+                }  # fmt: skip
+            elif path.startswith("/v1/"):
                 good = operation["responses"]["200"]["content"]["application/json"]
                 assert good["example"]
                 assert "as_of" in good["example"] or "as_of" not in str(operation.get("parameters"))
@@ -105,6 +109,7 @@ def test_the_document_has_names_examples_and_problems(api: TestClient) -> None:
 FACTS = (
     "/v1/workloads/{workload}", "/v1/movements/{account}", "/v1/periods", "/v1/proposals", "/v1/proposals/{name}",
     "/v1/accounts", "/v1/hosts", "/v1/drains", "/v1/incidents", "/v1/closes", "/v1/closes/{cluster}/{period}",
+    "/v1/exports/entries", "/v1/exports/usage", "/v1/exports/statements/{cluster}/{period}",
 )  # fmt: skip
 """Paths that answer from the journal."""
 

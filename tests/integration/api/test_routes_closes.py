@@ -48,6 +48,11 @@ def test_a_sealed_document_is_told_with_the_digest_that_it_gives(books: Books, a
     assert one["whole"]
     assert digest(encode(msgspec.convert(one["document"], Document))) == sealed.digest
     assert api.get(f"/v1/closes/alpha/{NOVEMBER}").json()["document"] == one["document"]
+    header, *lines = api.get(f"/v1/exports/statements/alpha/{NOVEMBER}").text.splitlines()
+    charged = header.split(",").index("charged_gpu_ms_weighted")
+    assert [(line.split(",")[3], int(line.split(",")[charged])) for line in lines] == [
+        (line["account"], line["weighted"]["charged"]) for line in one["document"]["accounts"]
+    ]
     assert api.get(f"/v1/closes/alpha/{NOVEMBER}?version=2").status_code == 404
 
 
