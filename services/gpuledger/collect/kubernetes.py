@@ -36,6 +36,7 @@ from gpuledger.sources.kubernetes.objects import Node, Part, Pod, PodGroup, Work
 from gpuledger.sources.kubernetes.pods import TERMINAL
 from gpuledger.sources.kubernetes.reading import ADDED, BOOKMARK, DELETED, VANISHED, condition, decode
 from gpuledger.sources.kubernetes.watching import Watched
+from gpuledger.sources.pieces import remembered
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.values import Odd
 
@@ -173,7 +174,7 @@ class Collector:
                 self._tell(oddities)
         taken, refused = take_records(self._sink, records, letters)
         if refused:
-            put_aside = [self._letter(line, error) for line, error in refused]
+            put_aside = [self._letter(line, error, is_understood=True) for line, error in refused]
             self._sink.take([], put_aside)
             letters += put_aside
         lines = {line for line, _ in refused}
@@ -213,7 +214,7 @@ class Collector:
         else:
             living[_uid(raw)] = kept
 
-    def _letter(self, line: bytes, error: BadRecord) -> DeadLetter:
+    def _letter(self, line: bytes, error: BadRecord, *, is_understood: bool = False) -> DeadLetter:
         place = f"kubernetes/{self._cluster}"
         self.collected.told.append(f"dead letter: {error.message}")
         return DeadLetter(
@@ -225,7 +226,14 @@ class Collector:
             reason=f"{place}: {error.message}",
             hint=error.hint,
             raw=line,
-            context={"path": place, "line": 0, "cluster": self._cluster, "timezone": None, "source": SOURCE},
+            context={
+                "path": place,
+                "line": 0,
+                "cluster": self._cluster,
+                "timezone": None,
+                "source": SOURCE,
+                **remembered(self._interpreter, line, is_understood=is_understood),
+            },
         )
 
     def _tell(self, oddities: Sequence[Odd]) -> None:

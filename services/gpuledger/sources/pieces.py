@@ -32,6 +32,9 @@ class Interpreter(ABC):
         context: What a fault of an earlier pass remembered, on a retry.
     """
 
+    told_before: ClassVar[frozenset[str]] = frozenset()
+    """Keys of what is remembered because earlier pieces told it. A piece that was understood tells it itself."""
+
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
         """Keep the options; what a retry knows is for pieces that depend on earlier ones."""
         del context
@@ -82,16 +85,39 @@ def interpret(
             continue
         if not piece.ended:
             oddities = [*oddities, NO_NEWLINE]
-        as_fault = partial(_fault, path, interpreter, piece, position)
+        as_fault = partial(_fault, path, interpreter, piece, position, is_understood=True)
         odd = anomalies(place, piece.number, oddities) if oddities else ()
         yield Translated(piece.number, events, odd, position, as_fault)
 
 
-def _fault(path: Path, interpreter: Interpreter, piece: Line, position: int, error: BadRecord) -> Fault:
+def _fault(
+    path: Path,
+    interpreter: Interpreter,
+    piece: Line,
+    position: int,
+    error: BadRecord,
+    *,
+    is_understood: bool = False,
+) -> Fault:
     place = path_text(path)
-    context = context_of(path, piece.number, interpreter.options) | interpreter.remember(piece.raw)
+    context = context_of(path, piece.number, interpreter.options)
+    context |= remembered(interpreter, piece.raw, is_understood=is_understood)
     message = f"{place}:{piece.number}: {error.message}"
     return Fault(piece.number, error.code, message, error.hint, piece.raw, context, place, position)
+
+
+def remembered(interpreter: Interpreter, raw: bytes, *, is_understood: bool) -> dict[str, object]:
+    """Return what a retry of a piece needs.
+
+    Args:
+        interpreter: Who could not understand it, or did.
+        raw: The piece.
+        is_understood: Whether it was understood, and its facts refused: then nothing of it was told before.
+    """
+    found = interpreter.remember(raw)
+    return {
+        key: value for key, value in found.items() if not (is_understood and key in interpreter.told_before)
+    }
 
 
 def interpret_again(kind: type[Interpreter], raw: bytes, context: Mapping[str, object]) -> Translated:

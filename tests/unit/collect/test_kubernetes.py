@@ -187,6 +187,27 @@ def test_what_the_ledger_cannot_hold_is_a_dead_letter_and_the_rest_is_booked(
     assert len(ledger.facts) == before + 2
 
 
+def test_a_record_that_was_refused_tells_all_when_it_is_read_again_and_one_that_was_not_understood_its_own(
+    start: Callable[[], Collector], ledger: Ledger, recorded: Recorded
+) -> None:
+    """The start of the first was never booked; that of the second was, and is not told a second time."""
+    start().look()
+    (ledger.too_large,) = {getattr(e.data, "workload", None) for e in ledger.facts.values()} - {None}
+    ended = pod("x", 2, bound(AT_8, "Succeeded", containerStatuses=[terminated(AT_9)]))
+    recorded.happen("MODIFIED", ended)
+    recorded.happen("MODIFIED", pod("x", 2, {"phase": "Failed", "conditions": []}))
+    start().look()
+    names = [
+        [event.name for event, _ in source("pods").retry(raw, letter.context).events]
+        for letter in ledger.letters
+        for raw in [letter.raw.replace(b'"conditions":[]', b'"startTime":"2026-10-31T20:00:00Z"')]
+    ]
+    assert sorted(names) == [
+        ["workload.ended"],
+        ["workload.submitted", "workload.started", "workload.ended"],
+    ]
+
+
 def test_it_says_that_it_is_alive_up_to_when_it_heard_of_every_kind(
     start: Callable[[], Collector], ledger: Ledger
 ) -> None:

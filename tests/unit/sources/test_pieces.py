@@ -7,7 +7,7 @@ from gpuledger.events.envelope import make
 from gpuledger.events.host import Retired
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.lines import LINE_LIMIT_BYTES, read_lines
-from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again
+from gpuledger.sources.pieces import Facts, Interpreter, interpret, interpret_again, remembered
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 
 
@@ -79,3 +79,22 @@ def test_a_context_that_names_no_place_is_refused(context: dict[str, object]) ->
 def test_only_the_beginning_of_a_record_is_not_read_again() -> None:
     with pytest.raises(BadRecord, match="only the beginning"):
         interpret_again(Hosts, b"a", {"path": "p", "line": 1, "partial": True})
+
+
+class _Following(Hosts):
+    """Remembers that earlier pieces told of the host."""
+
+    told_before = frozenset(("followed",))
+
+    def remember(self, raw: bytes) -> dict[str, object]:
+        return {"team": "a", "followed": True}
+
+
+def test_what_earlier_pieces_told_is_nothing_that_a_piece_which_was_understood_may_rest_on() -> None:
+    """Its facts were refused by the ledger: none of them is told, and a retry tells them all."""
+    interpreter = _Following(ImportOptions())
+    assert remembered(interpreter, b"x", is_understood=False) == {"team": "a", "followed": True}
+    assert remembered(interpreter, b"x", is_understood=True) == {"team": "a"}
+    assert remembered(Hosts(ImportOptions()), b"x", is_understood=True) == Hosts(ImportOptions()).remember(
+        b"x"
+    )

@@ -51,6 +51,8 @@ class Watched(Interpreter):
         context: What a fault of an earlier pass remembered, on a retry.
     """
 
+    told_before = frozenset((_FOLLOWED,))
+
     def __init__(self, options: ImportOptions, context: Mapping[str, object] | None = None) -> None:
         super().__init__(options)
         LocalTimes(options.timezone)  # a zone that does not exist is still refused
