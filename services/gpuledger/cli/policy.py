@@ -190,10 +190,8 @@ def replay(
         replayed = replay_cycle(reader, cycle)
     if as_json:
         print_json(replayed.as_json())
-    elif replayed.ok:
-        print(f"{cycle}: the same, byte for byte")
     else:
-        print(f"{cycle}: {replayed.difference}")
+        print(f"{cycle}: {replayed.verdict}")
     if not replayed.ok:
         raise typer.Exit(PROBLEMS)
 

@@ -278,6 +278,8 @@ class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         decisions_digest: SHA-256 of all decisions, in their order.
         form: In which form they were digested: 1 as JSON with every sentence, 2 as what the sentences rest on
             (docs/decisions/0042).
+        rules: By which version of the rules it was decided; absent where they had no numbers yet
+            (docs/decisions/0069).
         waiting: How many decisions are to wait.
         every_s: The interval at which its leader runs cycles; absent where it was run by hand.
         part: On a stream, which part of the cycle this is, from 1; a cycle that fits into one message has no parts.
@@ -294,6 +296,7 @@ class AllocationIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     input_digest: Composed
     decisions_digest: Composed | None = None
     form: Positive = 1
+    rules: Count = 0
     waiting: Count = 0
     every_s: Positive | None = None
     part: Positive | None = None

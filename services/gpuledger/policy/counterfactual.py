@@ -9,7 +9,7 @@ of obstacles, in the order in which they are told:
 - *runs*: these runs hold the GPUs;
 - *use*: its account used too much of the window;
 - *ahead*: these workloads come first;
-- *gpus*: so many GPUs more would have to be free.
+- *gpus*: so many GPUs more would have to be free, on hosts that are taken last of those that do as well.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ USE_UNIT_GPU_MS = GPU_MS_PER_GPU_HOUR // 10
 """Use is told in tenths of a GPU-hour."""
 
 FREE_HOST = "~free"
-"""How hosts are named that are not there."""
+"""How hosts are named that are not there: behind others, which of two that do as well is taken goes by name."""
 
 
 class Obstacle(StrEnum):
@@ -62,7 +62,7 @@ class Counterfactual:
         account: Whose use of the window.
         gpu_ms: By how much that would have to be less.
         gpus_milli: How many more GPUs would have to be free.
-        hosts: On how many hosts more.
+        hosts: On how many hosts more; of hosts that do as well these are taken last, as their names sort.
         gpu_model: Of which model; None where the hosts of the cluster are not known.
     """
 

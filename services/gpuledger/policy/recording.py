@@ -25,6 +25,7 @@ from gpuledger.policy.notices import Notice, notices
 from gpuledger.policy.pieces import FORM
 from gpuledger.policy.publication import SOURCE, messages
 from gpuledger.policy.published import as_json
+from gpuledger.policy.rules import RULES
 from gpuledger.policy.state import ClusterState, PolicyConfig
 from gpuledger.policy.written import Written, write
 from gpuledger.streams.topics import ALLOCATIONS
@@ -61,6 +62,7 @@ class Decided:
         *,
         every_s: int | None = None,
         form: int = FORM,
+        rules: int = RULES,
     ) -> "Decided":
         """Name a computed cycle by its input: equal inputs have equal names, on any machine.
 
@@ -71,6 +73,7 @@ class Decided:
             cycle: The cycle.
             every_s: The interval of cycles, where a leader runs it.
             form: In which form its decisions are digested; see ``pieces``.
+            rules: Which version of the rules its record names.
         """
         digest = input_digest(state, config, sequences)
         name = cycle_id(state.cluster, state.at_s, digest)
@@ -85,6 +88,7 @@ class Decided:
             input_digest=digest,
             decisions_digest=written.digest,
             form=form,
+            rules=rules,
             waiting=written.count - len(orders),
             every_s=every_s,
             record=dict(as_json(dataclasses.replace(cycle, decisions=orders), cycle_id=name)),

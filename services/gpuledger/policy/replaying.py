@@ -16,6 +16,7 @@ from gpuledger.policy.incremental import prepare
 from gpuledger.policy.kept import decisions_of
 from gpuledger.policy.reading import read_state, read_submitted
 from gpuledger.policy.recording import Decided, input_digest
+from gpuledger.policy.rules import RULES, UNNUMBERED, told
 from gpuledger.policy.state import ClusterState, PolicyConfig
 
 _SHOWN = 120
@@ -35,6 +36,7 @@ class Replayed:
         at_s: The instant that it decided for.
         difference: The first place where the record says something else than the replay; None when they are equal.
         decisions_digest: SHA-256 of all decisions, as they came out; None of an amendment, which holds its own whole.
+        rules: The version of the rules that decided it.
     """
 
     cycle: str
@@ -42,11 +44,29 @@ class Replayed:
     at_s: int
     difference: str | None
     decisions_digest: str | None
+    rules: int
 
     @property
     def ok(self) -> bool:
         """Tell whether the replay is the record, byte for byte."""
         return self.difference is None
+
+    @property
+    def is_of_other_rules(self) -> bool:
+        """Tell whether a difference may come of the rules: this program has others than those that decided it."""
+        return self.difference is not None and self.rules != RULES
+
+    @property
+    def verdict(self) -> str:
+        """Say in a sentence what came of it."""
+        if self.difference is None:
+            return "the same, byte for byte"
+        if not self.is_of_other_rules:
+            return self.difference
+        return (
+            f"decided {told(self.rules)}, and this program has version {RULES}, which decides otherwise:"
+            f" {self.difference}. Whether the record was changed, gpuledger audit verify says"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the replay under the published keys."""
@@ -57,6 +77,8 @@ class Replayed:
             "at_s": self.at_s,
             "decisions_digest": self.decisions_digest,
             "difference": self.difference,
+            "rules": self.rules,
+            "rules_here": RULES,
         }
 
 
@@ -70,7 +92,15 @@ def recompute(reader: Reader, recorded: cycles.Recorded) -> Decided:
     issued = recorded.issued
     state, config = _told(reader, recorded)
     cycle = run_cycle(state, config)
-    return Decided.of(state, config, issued.sequences, cycle, every_s=issued.every_s, form=issued.form)
+    return Decided.of(
+        state,
+        config,
+        issued.sequences,
+        cycle,
+        every_s=issued.every_s,
+        form=issued.form,
+        rules=issued.rules,
+    )
 
 
 def recompute_amendment(reader: Reader, found: cycles.Amendment) -> AllocationAmended | None:
@@ -137,14 +167,17 @@ def replay(reader: Reader, cycle: str) -> Replayed:
         # Those that are kept say which decision it is.
         own = next(_unlike(list(every), again.published["decisions"], "decisions"), None)
         difference = own or difference
-    return Replayed(cycle, recorded.seq, recorded.at_s, difference, again.issued.decisions_digest)
+    digest, rules = again.issued.decisions_digest, recorded.issued.rules
+    return Replayed(cycle, recorded.seq, recorded.at_s, difference, digest, rules)
 
 
 def _replay_amendment(reader: Reader, found: cycles.Amendment) -> Replayed:
     again = recompute_amendment(reader, found)
     gone = "record: what it amends is not what it was"
     difference = gone if again is None else _difference(found.amended, again)
-    return Replayed(found.amended.cycle, found.seq, found.at_s, difference, None)
+    base = cycles.find(reader, found.amended.base)
+    rules = UNNUMBERED if base is None else base.issued.rules
+    return Replayed(found.amended.cycle, found.seq, found.at_s, difference, None, rules)
 
 
 def _difference(

@@ -1,9 +1,12 @@
 """What the policy decided for a workload, read back."""
 
+from dataclasses import replace
+
 import msgspec
-from tests.integration.policy.worlds import CLOCK, NOON, World
+from tests.integration.policy.worlds import CLOCK, NOON, World, event
 
 from gpuledger.database.engine import detached, reading, reading_on, writing
+from gpuledger.events import host
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import cycle_decisions, cycles, queries, rebuild
 from gpuledger.ledger.knobs import read_config
@@ -13,6 +16,7 @@ from gpuledger.policy.reading import read_state
 from gpuledger.policy.recorded import decision_of, whole
 from gpuledger.policy.recording import Decided, record
 from gpuledger.policy.replaying import replay
+from gpuledger.policy.rules import RULES, UNNUMBERED
 
 
 def test_the_decision_of_a_workload_is_that_of_the_newest_cycle_up_to_an_instant(world: World) -> None:
@@ -77,3 +81,44 @@ def test_a_cycle_of_an_earlier_release_replays_and_is_read_from_what_it_kept(wor
         cycle_decisions.drop(writer, "c", newest.seq)
     with reading(world.engine) as reader:
         assert decision_of(reader, "c", "w-b8", NOON) == (decided.issued.cycle, NOON, own)
+
+
+def test_what_other_rules_decided_is_not_taken_for_a_record_that_was_changed(world: World) -> None:
+    """Before rules had numbers size classes went by the hosts that were up: here the largest is down."""
+    down = host.StateChanged(cluster="c", host="h2", gpus=16, gpu_model="x", state="unhealthy")
+    world.intake.take([event("down", NOON - 3600, down)])
+    with detached(world.engine) as connection, reading_on(connection) as reader:
+        config = read_config(reader, "c", NOON)
+        state, sequences = read_state(reader, "c", NOON, config), queries.sequences(reader)
+    assert state.largest_host_milli == 16_000
+    before = replace(state, largest_host_milli=None)
+    decided = Decided.of(before, config, sequences, run_cycle(before, config), rules=UNNUMBERED)
+    assert "rules" not in msgspec.to_builtins(decided.issued)
+    with writing(world.engine) as writer:
+        record(writer, decided, clock=CLOCK, calendar=Calendar())
+    with reading(world.engine) as reader:
+        replayed = replay(reader, decided.issued.cycle)
+    assert not replayed.ok
+    assert replayed.verdict.startswith(
+        f"decided before rules had numbers, and this program has version {RULES}, which decides otherwise: record."
+    )
+    assert replayed.verdict.endswith("audit verify says")
+    assert (replayed.as_json()["rules"], replayed.as_json()["rules_here"]) == (UNNUMBERED, RULES)
+
+
+def test_a_difference_under_the_same_rules_is_told_as_it_is(world: World) -> None:
+    with detached(world.engine) as connection, reading_on(connection) as reader:
+        config = read_config(reader, "c", NOON)
+        state, sequences = read_state(reader, "c", NOON, config), queries.sequences(reader)
+    decided = Decided.of(state, config, sequences, run_cycle(state, config))
+    assert decided.issued.rules == RULES
+    decided.issued.record["allocations"][0]["issued_gpus"] = 9
+    with writing(world.engine) as writer:
+        record(writer, decided, clock=CLOCK, calendar=Calendar())
+    with reading(world.engine) as reader:
+        replayed = replay(reader, decided.issued.cycle)
+    assert not replayed.is_of_other_rules
+    assert replayed.verdict == replayed.difference
+    assert str(replayed.difference).startswith(
+        "record.record.allocations[0].issued_gpus: recorded 9, replayed "
+    )

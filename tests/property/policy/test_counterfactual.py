@@ -30,7 +30,7 @@ def outcome(state: ClusterState, name: str) -> str:
 
 
 def removed(state: ClusterState, name: str, found: Counterfactual) -> ClusterState:
-    """The state without the obstacle, by other means than the product's."""
+    """The state without the obstacle, by other means than the product's; hosts that are added are taken last."""
     if found.eligible or found.obstacle == "eligibility":
         state = replace(
             state,
@@ -52,7 +52,7 @@ def removed(state: ClusterState, name: str, found: Counterfactual) -> ClusterSta
     )
     hosts = [
         HostState(
-            host=f"extra{n}", gpus_milli=found.gpus_milli // found.hosts, gpu_model=found.gpu_model or ""
+            host=f"later{n}", gpus_milli=found.gpus_milli // found.hosts, gpu_model=found.gpu_model or ""
         )
         for n in range(found.hosts)
     ]
