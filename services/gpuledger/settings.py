@@ -71,6 +71,16 @@ class Settings(BaseSettings):
         description="A file whose first line is the token that the dashboards show the API for everybody who"
         " opens them; unset, each signs in with their own where one is needed.",
     )
+    api_rate: int = Field(
+        default=1000,
+        ge=0,
+        le=1_000_000,
+        description="How many requests a second the API answers each token, and each address that shows none; 0 for"
+        " any number.",
+    )
+    api_burst: int = Field(
+        default=2000, ge=1, le=1_000_000, description="How many it answers at once after a pause."
+    )
     oidc_issuer: str | None = Field(
         default=None,
         description="The OpenID Connect provider whose identity tokens open the API, as it writes its issuer.",

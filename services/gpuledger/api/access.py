@@ -5,16 +5,17 @@ An operation without a right answers nobody: a new path is closed until somebody
 
 from typing import Annotated, Any, Literal, Protocol
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from gpuledger.api.context import Context
+from gpuledger.api.rates import Limiter
 from gpuledger.database.engine import reading, writing
 from gpuledger.identity import store
 from gpuledger.identity.caller import Caller
 from gpuledger.identity.roles import Right, Role
-from gpuledger.kernel.errors import Unidentified
+from gpuledger.kernel.errors import Throttled, Unidentified
 
 Mode = Literal["open", "token"]
 """``open``: who shows no token may read everything and change nothing. ``token``: nobody is let in without one."""
@@ -61,22 +62,52 @@ class Access:
         context: The database and the present.
         mode: Whether a token is needed.
         provider: Whose identity tokens open the API too.
+        limiter: How often each caller may ask; as often as they like without one.
     """
 
-    def __init__(self, context: Context, mode: Mode, provider: Provider | None = None) -> None:
-        self._context, self._mode, self._provider = context, mode, provider
+    def __init__(
+        self, context: Context, mode: Mode, provider: Provider | None = None, limiter: Limiter | None = None
+    ) -> None:
+        self._context, self._mode, self._provider, self._limiter = context, mode, provider, limiter
 
     def __call__(
-        self, request: Request, shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+        self,
+        request: Request,
+        response: Response,
+        shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
     ) -> None:
-        """Find out who asks and whether they may.
+        """Find out who asks, whether they may, and whether they did too often.
 
         Raises:
+            Throttled: When they did. Who is not known is counted by address: guessing is no cheaper than asking.
             Unidentified: When a token is needed, and there is none, or one that is not good.
             Forbidden: When the caller's role has not got the right.
         """
-        request.state.caller = caller = self._identified(shown)
+        address = f"address {request.client.host if request.client else None}"
+        try:
+            request.state.caller = caller = self._identified(shown)
+        except Unidentified:
+            self._count(request, response, address)
+            raise
+        if caller is ANYONE:
+            self._count(request, response, address)
+        else:
+            self._count(request, response, f"token {caller.token}" if caller.token else f"name {caller.name}")
         caller.require(_right(request))
+
+    def _count(self, request: Request, response: Response, who: str) -> None:
+        if self._limiter is None:
+            return
+        verdict = self._limiter.take(who)
+        request.state.rate = told = self._limiter.headers(verdict)
+        response.headers.update(told)
+        if not verdict.allowed:
+            rate = self._limiter.rate
+            raise Throttled(
+                f"{who.partition(' ')[0]} asks more than {rate.per_s} times a second",
+                wait_s=verdict.wait_s,
+                hint="wait as Retry-After says, then go on more slowly",
+            )
 
     def _identified(self, shown: HTTPAuthorizationCredentials | None) -> Caller:
         if shown is None:

@@ -14,6 +14,7 @@ from gpuledger.api.context import Context
 from gpuledger.api.limits import EVENTS_BYTES_MAX, BoundedBody
 from gpuledger.api.metrics import CountRequests, Metrics
 from gpuledger.api.parameters import known_only
+from gpuledger.api.rates import Limiter
 from gpuledger.api.routes import (
     accounts,
     admissions,
@@ -58,7 +59,7 @@ class Application(FastAPI):
         return document.of(self)
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - the composition root names every adapter
     engine: sa.Engine,
     clock: Clock,
     calendar: Calendar | None = None,
@@ -67,6 +68,7 @@ def create_app(
     broker: Broker | None = None,
     provider: Provider | None = None,
     by_another: bool = True,
+    limiter: Limiter | None = None,
 ) -> FastAPI:
     """Return the application.
 
@@ -78,10 +80,11 @@ def create_app(
         broker: Where events go that are sent here; straight into the books without one.
         provider: Whose identity tokens open the API beside the ledger's own.
         by_another: Whether who proposed something may not approve it.
+        limiter: How often each caller may ask; as often as they like without one.
     """
     context = Context(engine, clock, calendar or Calendar())
     metrics = Metrics(context)
-    access = Access(context, mode, provider)
+    access = Access(context, mode, provider, limiter)
     app = Application(
         title="gpuledger",
         version=version("gpuledger"),

@@ -15,6 +15,7 @@ from gpuledger.api.problems import (
     MEDIA_TYPE,
     NOT_FOUND,
     REFUSED,
+    THROTTLED,
     UNAVAILABLE,
     UNIDENTIFIED,
 )
@@ -57,7 +58,9 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     kinds = _V1_PROBLEMS if path.startswith("/v1/") else (UNAVAILABLE,) if path == "/readyz" else ()
     problems = {kind.status: kind.title for kind in kinds}
     if RIGHT in operation:
-        problems |= {kind.status: kind.title for kind in (UNIDENTIFIED, FORBIDDEN, INTERNAL, UNAVAILABLE)}
+        problems |= {
+            kind.status: kind.title for kind in (UNIDENTIFIED, FORBIDDEN, THROTTLED, INTERNAL, UNAVAILABLE)
+        }
     if "requestBody" in operation:
         problems |= _OF_BODIES
     for status, title in sorted(problems.items()):

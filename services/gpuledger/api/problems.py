@@ -4,8 +4,10 @@
 changes; ``detail`` says what was wrong this time; ``hint`` says what to do next.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import psycopg
@@ -17,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from gpuledger.api import refusals
 from gpuledger.identity.caller import Caller
+from gpuledger.identity.roles import RIGHTS, Right
 from gpuledger.kernel.errors import (
     Conflict,
     Corrupt,
@@ -25,6 +28,7 @@ from gpuledger.kernel.errors import (
     KeyReused,
     NotFound,
     Refused,
+    Throttled,
     Unavailable,
     Unidentified,
 )
@@ -93,6 +97,12 @@ UNAVAILABLE = Kind(
     "The ledger cannot answer now",
     "The database is away or not migrated. Retry-After says when to try again, /readyz what is missing.",
 )
+THROTTLED = Kind(
+    "too-many",
+    429,
+    "More requests than a caller may send",
+    "Wait as Retry-After says. Ask less often: long-lived answers have an ETag, and directives a cursor.",
+)
 CORRUPT = Kind(
     "corrupt",
     500,
@@ -116,10 +126,13 @@ KINDS = (
     KEY_REUSED,
     CONFLICT,
     UNAVAILABLE,
+    THROTTLED,
     CORRUPT,
     INTERNAL,
     OTHER,
 )
+
+LOG = logging.getLogger("gpuledger.api.problems")
 
 _UNMIGRATED = (
     psycopg.errors.UndefinedTable,
@@ -143,6 +156,8 @@ def kind_of(error: GpuledgerError) -> Kind:
             return REFUSED
         case Conflict():
             return CONFLICT
+        case Throttled():
+            return THROTTLED
         case Unavailable():
             return UNAVAILABLE
         case Corrupt():
@@ -198,18 +213,30 @@ def answer(
         body["errors"] = errors
     all_headers = {"Cache-Control": "no-store", **(headers or {})}
     if body["status"] in (429, 503):
-        all_headers["Retry-After"] = str(RETRY_AFTER_S)
+        all_headers.setdefault("Retry-After", str(RETRY_AFTER_S))
     return JSONResponse(body, status_code=body["status"], media_type=MEDIA_TYPE, headers=all_headers)
 
 
 async def _ours(request: Request, error: GpuledgerError) -> Response:
     if isinstance(error, Unidentified | Forbidden):
         refusals.log(request, error.message)
-    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unidentified) else None
+    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unidentified) else {}
+    if isinstance(error, Throttled):
+        headers = {"Retry-After": str(max(1, ceil(error.wait_s))), **getattr(request.state, "rate", {})}
     # The hint names what is nearest, or what the key stands for, which may be somebody else's.
     is_telling = isinstance(error, NotFound | KeyReused) and not _sees_everything(request)
     hint = "" if is_telling else error.hint
-    return problem(request, kind_of(error), error.message, hint=hint, headers=headers)
+    message = error.message
+    if isinstance(error, Unavailable) and error.__cause__ is not None and not _runs_it(request):
+        # What a driver says names hosts, databases and users.
+        LOG.warning("%s", message)
+        message, hint = "what the ledger needs cannot be reached now", ""
+    return problem(request, kind_of(error), message, hint=hint, headers=headers)
+
+
+def _runs_it(request: Request) -> bool:
+    caller: Caller | None = getattr(request.state, "caller", None)
+    return caller is not None and Right.READ_BOOKS in RIGHTS[caller.role]
 
 
 def _sees_everything(request: Request) -> bool:

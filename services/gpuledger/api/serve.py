@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gpuledger.api.hosts import OwnNames, is_loopback
+from gpuledger.api.rates import Limiter, Rate
 from gpuledger.database.engine import make_engine
 from gpuledger.kernel.clock import SystemClock
 from gpuledger.kernel.errors import Refused
@@ -60,6 +61,7 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
         broker=broker,
         provider=provider_of(settings),
         by_another=settings.approval == "another",
+        limiter=Limiter(Rate(settings.api_rate, settings.api_burst)) if settings.api_rate else None,
     )
     if settings.api_access == "open":
         app.add_middleware(OwnNames)

@@ -55,7 +55,7 @@ def error_of(base_url: str, path: str, response: httpx2.Response) -> GpuledgerEr
             return KeyReused(problem.detail, hint=problem.hint)
         case 409:
             return Conflict(problem.detail, hint=problem.hint)
-        case 503:
+        case 429 | 503:
             return Unavailable(problem.detail, hint=problem.hint)
         case status if status >= 500:  # noqa: PLR2004 - the server's own faults
             return Corrupt(problem.detail, hint=problem.hint)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from threading import Lock
 from typing import Any
+from urllib.parse import urlsplit
 
 import jwt
 
@@ -29,6 +30,8 @@ LEEWAY_S = 30
 """How far the provider's clock and this one may be apart."""
 
 _TIMEOUT_S = 5
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 Fetch = Callable[[str], Any]
 """Returns the JSON document at an address; raises Unavailable."""
@@ -177,13 +180,28 @@ class Provider:
                 hint="write GPULEDGER_OIDC_ISSUER exactly as the provider writes its issuer",
             )
         try:
-            keys = self.fetch(about["jwks_uri"])["keys"]
+            keys = self.fetch(_secured(about["jwks_uri"]))["keys"]
             return {key["kid"]: jwt.PyJWK(key) for key in keys if _signs(key)}
         except (KeyError, TypeError, AttributeError, jwt.PyJWTError) as error:
             raise Unavailable(
                 f"the keys of the identity provider {self.issuer} cannot be read: {error}",
                 hint="look at what its jwks_uri answers",
             ) from error
+
+
+def _secured(address: str) -> str:
+    """Return the address of keys that nobody on the way can exchange.
+
+    Raises:
+        Unavailable: When it is neither https nor on this machine.
+    """
+    url = urlsplit(address)
+    if url.scheme != "https" and not (url.scheme == "http" and url.hostname in _LOOPBACK):
+        raise Unavailable(
+            f"the identity provider publishes its keys at {address}, where anybody on the way could put others",
+            hint="the provider must name an https address as its jwks_uri",
+        )
+    return address
 
 
 def _signs(key: dict[str, Any]) -> bool:

@@ -11,6 +11,7 @@ GpuledgerError
 ├── Conflict       somebody else was faster: re-read and retry            (exit 75, HTTP 409)
 │   └── Fenced     this worker's epoch is over; it must stop              (exit 75)
 ├── Unavailable    a stream or database cannot be reached: retry later    (exit 75, HTTP 503)
+│   ├── Throttled  who asks did so too often: wait, then ask again         (exit 75, HTTP 429)
 │   └── Collided   another transaction was in the way: the same again does (exit 75, HTTP 503)
 └── Corrupt        a law of the ledger is broken: stop and page somebody  (exit 1, HTTP 500)
 
@@ -84,6 +85,20 @@ class Unavailable(GpuledgerError):  # noqa: N818
 
 class Collided(Unavailable):
     """The database gave a transaction up for the sake of another; nothing of it was written."""
+
+
+class Throttled(Unavailable):
+    """Who asks did so more often than they may.
+
+    Args:
+        message: Who, and how often they may.
+        wait_s: How long to wait, in seconds.
+        hint: What a person can do about it.
+    """
+
+    def __init__(self, message: str, *, wait_s: float, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.wait_s = wait_s
 
 
 class Corrupt(GpuledgerError):  # noqa: N818

@@ -47,6 +47,7 @@ def test_instants_are_sent_in_utc_and_need_a_zone() -> None:
         (404, NotFound),
         (422, Refused),
         (409, Conflict),
+        (429, Unavailable),
         (503, Unavailable),
         (500, Corrupt),
     ],

@@ -269,3 +269,13 @@ def test_pages_that_cannot_be_read_are_named(provider: Provider, site: Site, cha
 
 def test_a_ledgers_own_token_is_not_meant(provider: Provider) -> None:
     assert not provider.is_meant("gpl_000000000000_" + "A" * 43)
+
+
+@pytest.mark.parametrize("address", ["http://id.example/keys", "ftp://127.0.0.1/keys", "file:///etc/keys"])
+def test_keys_that_could_be_exchanged_on_the_way_are_not_asked_for(
+    site: Site, provider: Provider, address: str
+) -> None:
+    site.about["jwks_uri"] = address
+    with pytest.raises(Unavailable, match="anybody on the way"):
+        provider.recognise(jwt.encode(CLAIMS, OLD, "RS256", {"kid": "old"}))
+    assert site.asked == 0
