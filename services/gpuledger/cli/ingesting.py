@@ -173,6 +173,7 @@ def ingest(
     """
     from gpuledger import settings
     from gpuledger.database.opening import open_database
+    from gpuledger.ingest.collector import relax_collector
     from gpuledger.ingest.intake import Intake
     from gpuledger.ingest.worker import Worker
     from gpuledger.kernel.clock import SystemClock
@@ -180,14 +181,10 @@ def ingest(
 
     found = _event_topic(topic)
     config = settings.load()
+    relax_collector()
     with open_database(config) as engine:
-        worker = Worker(
-            Intake(engine, SystemClock(), config.calendar),
-            open_broker(config),
-            found,
-            ticks=tick,
-            notify=note,
-        )
+        intake = Intake(engine, SystemClock(), config.calendar)
+        worker = Worker(intake, open_broker(config), found, ticks=tick, notify=note)
         done = worker.run(
             lambda so_far: note(f"{topic}: {so_far.records} records, {so_far.dead_lettered} dead letters"),
             once=once,

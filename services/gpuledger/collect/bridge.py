@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 import sqlalchemy as sa
 
 from gpuledger.events.envelope import Event
+from gpuledger.ingest.batches import Understood
 from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter
 from gpuledger.ingest.known_runs import LedgerRuns
-from gpuledger.ingest.worker import Understood
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.protocol import Fault, ImportOptions, Source, Translated
 from gpuledger.streams.protocol import Record

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
+from gpuledger.database.meanwhile import Work, connect_so, working
 from gpuledger.kernel.errors import Collided, Unavailable
 
 WRITER_ROLE = "gpuledger_writer"
@@ -30,7 +31,7 @@ Writer = NewType("Writer", sa.Connection)
 
 def make_engine(url: str) -> sa.Engine:
     """Return an engine for a SQLAlchemy URL; nothing connects yet."""
-    return sa.create_engine(url, pool_size=5, max_overflow=5, pool_pre_ping=True)
+    return connect_so(sa.create_engine(url, pool_size=5, max_overflow=5, pool_pre_ping=True))
 
 
 @contextmanager
@@ -48,14 +49,18 @@ def reading(engine: sa.Engine) -> Iterator[Reader]:
 
 
 @contextmanager
-def writing(engine: sa.Engine) -> Iterator[Writer]:
+def writing(engine: sa.Engine, meanwhile: Work | None = None) -> Iterator[Writer]:
     """Open one transaction as the writer role; it commits when the block ends without an error.
+
+    Args:
+        engine: The database.
+        meanwhile: Done while the server is busy with what the transaction asks of it, its commit included.
 
     Raises:
         Collided: When the database gave it up for the sake of another.
         Unavailable: When the database cannot be reached.
     """
-    with _connected(engine) as connection, writing_on(connection) as writer:
+    with _connected(engine) as connection, working(connection, meanwhile), writing_on(connection) as writer:
         yield writer
 
 

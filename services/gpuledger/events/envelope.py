@@ -6,6 +6,7 @@ Identity is (source, id). ``digest`` is taken over the bytes as they arrived, be
 import datetime as dt
 import hashlib
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -234,6 +235,19 @@ def decode_data(name: str, body: bytes | str) -> Fact:
 def book_of(data: Fact) -> str:
     """Return the book that the fact belongs to: its cluster, or ``~org``."""
     return getattr(data, "cluster", None) or ORG_BOOK
+
+
+def facts_by_kind(events: Iterable[Event]) -> dict[type[Fact], list[Any]]:
+    """Return the facts of events by their class: what is asked of a class is not asked of each of thousands."""
+    found: dict[type[Fact], list[Any]] = {}
+    for event in events:
+        data = event.data
+        kind = data.__class__
+        if kind in found:
+            found[kind].append(data)
+        else:
+            found[kind] = [data]
+    return found
 
 
 def key_of(data: Fact) -> str:

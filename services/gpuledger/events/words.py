@@ -117,6 +117,11 @@ def apart(fact: T) -> tuple[T, dict[str, Any]]:
     return (msgspec.structs.replace(fact, **changed), said) if changed else (fact, said)
 
 
+def has_words(kind: type) -> bool:
+    """Tell whether facts of a class may hold somebody's words."""
+    return bool(_keepers(kind))
+
+
 @cache
 def _keepers(fact: type) -> dict[str, _Keep]:
     """Return what to do with each field of a class that may hold somebody's words."""

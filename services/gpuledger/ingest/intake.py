@@ -8,8 +8,9 @@ from typing import Protocol, TypeVar
 import sqlalchemy as sa
 
 from gpuledger.database.engine import Writer, reading
+from gpuledger.database.meanwhile import Work
 from gpuledger.events import budget
-from gpuledger.events.envelope import ORG_BOOK, Event, book_of, make
+from gpuledger.events.envelope import ORG_BOOK, Event, book_of, facts_by_kind, make
 from gpuledger.events.host import HealthObserved, HostFact
 from gpuledger.events.registry import Fact
 from gpuledger.events.telemetry import Sampled
@@ -44,7 +45,7 @@ STANDSTILL_S = 20
 """A worker that does nothing for so long within a transaction is taken for paused. Others wait up to a minute."""
 
 _OF_HOSTS = (HostFact, HealthObserved)
-"""A union would answer each event ten times as slowly."""
+"""Facts from which the health of a host is concluded."""
 
 Result = TypeVar("Result")
 
@@ -87,11 +88,18 @@ class Intake:
         # Whoever booked what a mapping led to may have ended before the account was created.
         self.ensure_accounts(booked)
 
-    def take(self, events: Sequence[Event], guard: Guard | None = None) -> Taken:
+    def take(
+        self, events: Sequence[Event], guard: Guard | None = None, meanwhile: Work | None = None
+    ) -> Taken:
         """Book the events; ``guard`` runs in every transaction and moves positions in the last.
 
         A crash between two transactions is harmless: positions stand still, and the events that are
         read again are known by their identity.
+
+        Args:
+            events: The events, of whatever books.
+            guard: Checks the right to book them.
+            meanwhile: Done while the database is busy with them.
 
         Raises:
             Fenced: When the guard finds that this worker's time is over.
@@ -110,7 +118,7 @@ class Intake:
         work, led_to = list(batches.items()), set[str]()
         for number, ((book, is_telemetry), batch) in enumerate(work, 1):
             book_batch = partial(self._count if is_telemetry else self._append, book=book, batch=batch)
-            appended = self._booked(book, book_batch, guard, last=number == len(work))
+            appended = self._booked(book, book_batch, guard, last=number == len(work), meanwhile=meanwhile)
             taken.accepted.update(appended.accepted)
             taken.repeated += appended.repeated
             led_to |= appended.accounts
@@ -120,7 +128,13 @@ class Intake:
         return taken
 
     def _booked(
-        self, book: str, work: Callable[[Writer], Result], guard: Guard | None, *, last: bool = False
+        self,
+        book: str,
+        work: Callable[[Writer], Result],
+        guard: Guard | None,
+        *,
+        last: bool = False,
+        meanwhile: Work | None = None,
     ) -> Result:
         """Do work in a transaction of its own, the guard's in it."""
 
@@ -130,7 +144,9 @@ class Intake:
                 guard(writer, last=last)
             return result
 
-        return booked(self.engine, book, guarded, standstill_s=STANDSTILL_S, clock=self.clock)
+        return booked(
+            self.engine, book, guarded, standstill_s=STANDSTILL_S, clock=self.clock, meanwhile=meanwhile
+        )
 
     def _append(self, writer: Writer, book: str, batch: Sequence[Event]) -> Appended:
         appended = append(writer, book, batch, clock=self.clock, calendar=self._calendar(writer))
@@ -187,7 +203,8 @@ class Intake:
 
     def _conclude(self, writer: Writer, book: str, batch: Sequence[Event]) -> None:
         """Journal what a batch means for the health of the hosts that it speaks of."""
-        hosts = {event.data.host for event in batch if isinstance(event.data, _OF_HOSTS)}
+        told = [facts for kind, facts in facts_by_kind(batch).items() if issubclass(kind, _OF_HOSTS)]
+        hosts = {fact.host for facts in told for fact in facts}
         if hosts and (concluded := state_changes(writer, book, hosts)):
             append(writer, book, concluded, clock=self.clock, calendar=self._calendar(writer))
 
@@ -227,10 +244,11 @@ class Intake:
         Of workloads whose names are mapped it is known only then to whom they lead.
         """
         named = {
-            (account, event.data.cluster if isinstance(event.data, WorkloadFact) else None)
-            for event in events
-            for field in _fields_of_accounts(type(event.data))
-            if (account := getattr(event.data, field)) is not None
+            (account, fact.cluster if issubclass(kind, WorkloadFact) else None)
+            for kind, facts in facts_by_kind(events).items()
+            for field in _fields_of_accounts(kind)
+            for fact in facts
+            if (account := getattr(fact, field)) is not None
         }
         fresh = {(account, cluster) for account, cluster in named if account not in self._accounts}
         if any(cluster is not None for _, cluster in fresh):

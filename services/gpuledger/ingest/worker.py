@@ -11,9 +11,11 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Writer, reading
+from gpuledger.database.meanwhile import Work
 from gpuledger.events.acceptance import understood
 from gpuledger.events.envelope import Event
 from gpuledger.ingest import offsets
+from gpuledger.ingest.batches import READ_AT_ONCE, Batch, Understand, Understood, batches
 from gpuledger.ingest.dead_letters import DeadLetter, put
 from gpuledger.ingest.holding import Holding, group_name
 from gpuledger.ingest.intake import Intake
@@ -28,10 +30,12 @@ from gpuledger.streams.topics import SCHEDULER_EVENTS, TOPICS, Topic
 
 CONSUMER = "ledger"
 
-Understood = tuple[list[Event], list[DeadLetter]]
-"""What could be read of a batch, and what could not."""
-
 BATCH_RECORDS = 4000
+
+BATCHES_AT_ONCE = 4
+"""How many batches a poll takes where so many wait: of the second on each is understood while the one before is booked.
+More of them would put off a rebalance, and hold more memory."""
+
 POLL_S = 1.0
 
 LOOK_S = 5.0
@@ -63,7 +67,8 @@ class Worker:
         topic: Which topic.
         ticks: Whether it moves the clock of the books each hour; not while history is read back in.
         consumer: Whose positions it moves.
-        understand: Reads a batch of values; it raises nothing for what cannot be read.
+        understand: Reads a batch of values, once that before it is booked: it may ask the ledger. Events are read
+            otherwise.
         notify: Told what an operator may want to know: when partitions come and go.
     """
 
@@ -75,11 +80,12 @@ class Worker:
         *,
         ticks: bool = True,
         consumer: str = CONSUMER,
-        understand: Callable[[Sequence[Record]], Understood] | None = None,
+        understand: Understand | None = None,
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.intake, self.broker, self.topic = intake, broker, topic
         self._consumer, self._understand = consumer, understand or read
+        self._read_at_once = READ_AT_ONCE if understand is None else None
         self._notify = notify
         self._ticks = ticks and topic == SCHEDULER_EVENTS
         self.progress = Progress()
@@ -198,11 +204,12 @@ class Worker:
             # A worker that was killed between its last batch and this may have left periods to open.
             clusters = set(queries.clusters(reader))
         while ends is None or not self._held.passed(ends):
-            records = feed.poll(BATCH_RECORDS, POLL_S)
+            records = feed.poll(BATCHES_AT_ONCE * BATCH_RECORDS, POLL_S)
             self._look(feed)
-            for partition in sorted({record.partition for record in records}):
-                own = [record for record in records if record.partition == partition]
-                self._booked |= (touched := self._book(partition, own))
+            polled = batches(records, BATCH_RECORDS, self._understand, self._read_at_once)
+            while polled and (ends is None or not self._held.passed(ends)):
+                batch = polled.popleft()
+                self._booked |= (touched := self._book(batch, polled[0].work if polled else None))
                 clusters |= touched
                 on_batch(self.progress)
             if not self._held.claims:
@@ -252,28 +259,30 @@ class Worker:
             relay(self.intake.engine, self.broker, self.intake.clock)
             self._untold = False
 
-    def _book(self, partition: int, records: Sequence[Record]) -> set[str]:
+    def _book(self, batch: Batch, meanwhile: Work | None) -> set[str]:
         """Book records; one that the ledger cannot hold, or take as it stands, is put aside, and the others go on."""
-        events, letters = self._understand(records)
+        events, letters = batch.understood()
         try:
-            return self._write(partition, records, events, letters)
+            return self._write(batch.records, events, letters, meanwhile)
         except (TooLarge, BadRecord) as error:
-            if len(records) == 1:
+            if len(batch.records) == 1:
                 code = error.code if isinstance(error, BadRecord) else "amount-too-large"
-                letter = _letter(records[0], code, error)
-                return self._write(partition, records, [], [*letters, letter])
+                letter = _letter(batch.records[0], code, error)
+                return self._write(batch.records, [], [*letters, letter], meanwhile)
         # It is among these: the half without it is booked as it is.
-        middle = len(records) // 2
-        return self._book(partition, records[:middle]) | self._book(partition, records[middle:])
+        first, second = batch.halves()
+        return self._book(first, meanwhile) | self._book(second, meanwhile)
 
     def _write(
         self,
-        partition: int,
         records: Sequence[Record],
         events: Sequence[Event],
         letters: Sequence[DeadLetter],
+        meanwhile: Work | None,
     ) -> set[str]:
-        claim, newest = self._held.claims[partition], records[-1]
+        newest = records[-1]
+        partition = newest.partition
+        claim = self._held.claims[partition]
         published_at = None if newest.published_ms is None else instant(newest.published_ms // 1000)
 
         put_aside = 0
@@ -284,7 +293,7 @@ class Worker:
             if last:
                 put_aside = put(writer, letters, self.intake.clock.now())
 
-        taken = self.intake.take(events, guard)
+        taken = self.intake.take(events, guard, meanwhile)
         self._held.positions[partition] = newest.position + 1
         self.progress.dead_lettered += put_aside
         self._untold |= bool(letters)

@@ -114,14 +114,15 @@ def _taken_over(writer: Writer, book: str, applied: Sequence[Applied]) -> list[N
 
 
 def _without_repeats(writer: Writer, book: str, events: Sequence[New], result: Appended) -> list[New]:
-    seen = store.known_identities(writer, book, [event.id for event, _, _ in events])
-    fresh = []
-    for event, fact, digest in events:
-        identity = (event.id, event.source, digest)
-        if identity in seen:
-            result.repeated += 1
-            continue
-        seen.add(identity)
-        result.accepted.append((event.source, event.id))
-        fresh.append((event, fact, digest))
+    identities = [(event.id, event.source, digest) for event, _, digest in events]
+    seen = store.known_identities(writer, book, [id_ for id_, _, _ in identities])
+    fresh = list(events)
+    if seen or len(set(identities)) < len(identities):  # few batches repeat anything
+        fresh = []
+        for identity, new in zip(identities, events, strict=True):
+            if identity not in seen:
+                seen.add(identity)
+                fresh.append(new)
+    result.repeated += len(events) - len(fresh)
+    result.accepted += [(event.source, event.id) for event, _, _ in fresh]
     return fresh

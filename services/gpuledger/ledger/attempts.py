@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 
 from gpuledger.database.engine import Writer, writing, writing_on
+from gpuledger.database.meanwhile import Work
 from gpuledger.kernel.clock import Clock, SystemClock
 from gpuledger.kernel.errors import Collided
 from gpuledger.kernel.retries import retry_context
@@ -38,6 +39,7 @@ def booked(
     standstill_s: int | None = None,
     clock: Clock | None = None,
     people: Collection[str] = (),
+    meanwhile: Work | None = None,
 ) -> Result:
     """Do work in a transaction of its own, and commit it; return what it returns.
 
@@ -51,6 +53,7 @@ def booked(
         standstill_s: After doing nothing for so long it is taken for paused and ended; never unless given.
         clock: Says in which month rows will be recorded; the machine's unless given.
         people: Whom the work will name, as far as that is known; those who have no key get one first.
+        meanwhile: Done while the server is busy with it; not on a connection that is given.
 
     Raises:
         Unavailable: When the database cannot be reached, ended a transaction that stood still, or gave each attempt up.
@@ -60,7 +63,7 @@ def booked(
     for attempt in retry_context(
         on=Collided, attempts=ATTEMPTS, timeout=PATIENCE_S, wait_initial=0.05, wait_max=2.0, wait_jitter=0.5
     ):
-        opened = writing(engine) if isinstance(engine, sa.Engine) else writing_on(engine)
+        opened = writing(engine, meanwhile) if isinstance(engine, sa.Engine) else writing_on(engine)
         with attempt, opened as writer:
             if standstill_s is not None:
                 writer.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{standstill_s}s'")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gpuledger.database.engine import Writer
+from gpuledger.database.meanwhile import Ahead
 from gpuledger.events import budget, closing, workload
 from gpuledger.events.envelope import Event, journal_json, make
 from gpuledger.events.heartbeat import Heartbeat
@@ -31,8 +32,8 @@ from gpuledger.ledger import (
 )
 from gpuledger.ledger.accrual import Span, accrue
 from gpuledger.ledger.applied import Applied, card, rules
-from gpuledger.ledger.chain import JournalRow, row_hash
-from gpuledger.ledger.charges import Booking, Posted, Posting
+from gpuledger.ledger.chain import JournalRow, microseconds, seal
+from gpuledger.ledger.charges import Booking, Moved, Posted, Posting
 from gpuledger.ledger.facts import CLOSERS, Known
 from gpuledger.ledger.identity import store_texts
 from gpuledger.ledger.mapping import MAPPING, Rules
@@ -53,6 +54,9 @@ POLICY_SOURCE = "gpuledger/policies"
 RESTATED_AT_ONCE = 2_000
 """How many workloads a row restates at most when policy data is taken over: neither who writes it nor who reads it
 need hold more of them in memory."""
+
+SEALED_AT_ONCE = 32
+"""Rows that are sealed between two looks at whether the server has answered: a fraction of a millisecond."""
 
 SETTLEMENT_SOURCE = "gpuledger/settlement"
 """Carries expiry and rollover."""
@@ -106,6 +110,7 @@ class Batch:
         self.applied = list(applied)
         self.card, self.rules = card(applied), rules(applied, book)
         self.postings: list[tuple[JournalRow, Sequence[Posting]]] = []
+        self.moved: Moved = {}
         self.workloads: dict[str, _Workload] = {}
         self.others: list[projections.Journalled] = []
         self.carried: Sequence[Posting] = ()
@@ -120,13 +125,18 @@ class Batch:
         self._load_workloads(last.keys())
         refs = [store_texts(self.writer, event) for event, _, _ in events]
         # The database writes rows while later ones are sealed, except where sealing asks it something.
+        first = self.head.last_seq + 1
+        identities = [
+            store.Identity(e.id, e.source, digest, n) for n, (e, _, digest) in enumerate(events, first)
+        ]
         rows = self._sealed(events, refs, last, first_at)
         kinds = {type(fact) for _, fact, _ in events}
         asks = not kinds.isdisjoint(_ASKING)
-        store.write_rows(self.writer, self.book, list(rows) if asks else rows, self.postings)
-        moved = charges.together(posting for _, of in self.postings for posting in of)
-        store.add_to_balances(self.writer, self.book, moved)
-        days.add(self.writer, self.book, moved)
+        sealed = Ahead(list(rows) if asks else rows, SEALED_AT_ONCE)
+        store.write_rows(self.writer, self.book, identities, sealed, self.postings)
+        self.moved = charges.together(posting for _, of in self.postings for posting in of)
+        store.add_to_balances(self.writer, self.book, self.moved)
+        days.add(self.writer, self.book, self.moved)
         self._write_histories(
             [(s.last_seq, s.known_before, name) for name, s in self.workloads.items() if s.last_seq]
         )
@@ -143,14 +153,13 @@ class Batch:
 
     def overtaken(self) -> list[Posting]:
         """Return what is posted back of adjustments that the batch has overtaken, once it is written."""
-        posted = (posting for _, of in self.postings for posting in of)
-        return overtaken.due(self.writer, self.book, self.booking, posted)
+        return overtaken.due(self.writer, self.book, self.booking, self.moved)
 
     def settlement(self, back: Sequence[Posting] = ()) -> list[Posting]:
         """Return the expiry and rollover that follow anew from the batch and what was posted back, all written."""
-        posted = (posting for of in (*(of for _, of in self.postings), back) for posting in of)
         ticks = self.ticked_before_s, self.head.ticked_s
-        return settlement.due(self.writer, self.book, self.booking, ticks, self.others, posted)
+        moved = (self.moved, charges.together(back))
+        return settlement.due(self.writer, self.book, self.booking, ticks, self.others, moved)
 
     def carry(self, due: Sequence[Posting], now: dt.datetime) -> BookHead:
         """Seal a row of the book's own that carries a settlement."""
@@ -188,6 +197,7 @@ class Batch:
     ) -> Iterator[tuple[JournalRow, bytes]]:
         """Yield the rows of the events with their seals, then move the head on; collect what they post."""
         _, seq, sealed, *_ = self.head
+        recorded_us = microseconds(recorded_at)
         for number, (event, fact, digest) in enumerate(events):
             seq += 1
             name = getattr(fact, "workload", None)
@@ -209,7 +219,7 @@ class Batch:
             # is never charged up to the tick and taken back.
             is_last = name is None or last.get(name, number) == number
             postings = self._postings(seq, event, fact, digest, is_last=is_last)
-            sealed = row_hash(sealed, row, postings)
+            sealed = seal(sealed, row, recorded_us + number, 1_000_000 * event.at_s, postings)
             if postings:
                 self.postings.append((row, postings))
             yield row, sealed

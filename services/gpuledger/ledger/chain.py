@@ -41,12 +41,17 @@ class JournalRow(NamedTuple):
 
 def row_hash(previous: bytes, row: JournalRow, postings: Sequence[Posting]) -> bytes:
     """Return the SHA-256 that seals a row and its postings after the previous row."""
-    columns = (
-        row.book,
-        row.seq,
-        (row.recorded_at - EPOCH) // _MICROSECOND,
-        (row.effective_at - EPOCH) // _MICROSECOND,
-        *row[4:],
-        postings,
-    )
+    return seal(previous, row, microseconds(row.recorded_at), microseconds(row.effective_at), postings)
+
+
+def seal(
+    previous: bytes, row: JournalRow, recorded_us: int, effective_us: int, postings: Sequence[Posting]
+) -> bytes:
+    """Return the same, for who has the row's two instants as numbers already."""
+    columns = (row.book, row.seq, recorded_us, effective_us, *row[4:], postings)
     return hashlib.sha256(previous + _encode(columns)).digest()
+
+
+def microseconds(at: dt.datetime) -> int:
+    """Return an instant as whole microseconds since the epoch."""
+    return (at - EPOCH) // _MICROSECOND

@@ -18,11 +18,11 @@ from psycopg import Cursor
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.budget import Part, PolicyChanged, Word
-from gpuledger.events.envelope import Event, encode
+from gpuledger.events.envelope import Event, encode, facts_by_kind
 from gpuledger.events.mapping import MappingRule
 from gpuledger.events.orders import Order, is_order
 from gpuledger.events.registry import Fact
-from gpuledger.events.words import ASIDE, apart
+from gpuledger.events.words import ASIDE, apart, has_words
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.segments import NOBODY
 
@@ -89,10 +89,13 @@ def _known_keys(cursor: "Cursor[Any]", names: Sequence[str]) -> dict[str, UserKe
 
 def people_of(events: Collection[Event]) -> set[str]:
     """Return whom events speak of: their persons, and those whom rules name."""
-    people = {name for event in events if (name := person_of(event.data)) is not None}
-    for event in events:
-        if type(event.data) is PolicyChanged:
-            people.update(name for rule in event.data.rules or () for name in rule.user if name != NOBODY)
+    people: set[str] = set()
+    for kind, facts in facts_by_kind(events).items():
+        if _field_of_person(kind) is not None:
+            people.update(name for fact in facts if (name := person_of(fact)) is not None)
+        if issubclass(kind, PolicyChanged):
+            named = (name for fact in facts for rule in fact.rules or () for name in rule.user)
+            people.update(name for name in named if name != NOBODY)
     return people
 
 
@@ -177,11 +180,11 @@ def store_texts(writer: Writer, event: Event) -> bytes | None:
     Free text is what stands under keys that the schema does not know, the reason that a person typed, and the words
     that no program gives.
     """
-    _, texts = apart(event.data)
-    if event.extra:
-        texts = event.extra | texts
-    if is_order(event.data) and (reason := _typed(event.data)) is not None:
-        texts["reason"] = reason
+    data, texts = event.data, event.extra
+    if has_words(type(data)):
+        texts = texts | apart(data)[1]
+    if is_order(data) and (reason := _typed(data)) is not None:
+        texts = texts | {"reason": reason}
     return put_aside(writer, texts) if texts else None
 
 

@@ -7,7 +7,7 @@ when facts leave room for the adjustment, whatever their order.
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
@@ -22,9 +22,9 @@ from gpuledger.ledger.charges import (
     UNALLOCATED,
     WEIGHTED,
     Booking,
+    Moved,
     Posting,
     corrections,
-    together,
 )
 from gpuledger.ledger.copying import driver
 from gpuledger.ledger.days import Sums
@@ -51,20 +51,20 @@ class Adjusted(NamedTuple):
     since_seq: int
 
 
-def due(writer: Writer, book: str, booking: Booking, postings: Iterable[Posting]) -> list[Posting]:
-    """Return what is to be posted back, or taken back of that, after a batch that posted this.
+def due(writer: Writer, book: str, booking: Booking, by_batch: Moved) -> list[Posting]:
+    """Return what is to be posted back, or taken back of that, after a batch that moved this.
 
     Args:
         writer: The transaction, the batch written.
         book: The book, locked.
         booking: Which periods are shut now.
-        postings: What the batch posted.
+        by_batch: What the postings of the batch moved.
     """
     adjusted = _adjusted(writer, book, booking.calendar)
     if not adjusted:
         return []
     calendar = booking.calendar
-    changed = {Touched(account, calendar.period_of(day)) for account, day in days.sums(together(postings))}
+    changed = {Touched(account, calendar.period_of(day)) for account, day in days.sums(by_batch)}
     moved = {of: known for of, known in adjusted.items() if of in changed}
     if not moved:
         return []

@@ -21,6 +21,7 @@ from gpuledger.ledger.charges import (
     WEIGHTED,
     Booking,
     Key,
+    Moved,
     Posted,
     Posting,
     difference,
@@ -39,7 +40,7 @@ def due(
     booking: Booking,
     ticks: tuple[int | None, int | None],
     facts: Sequence[Journalled],
-    postings: Iterable[Posting],
+    by_batch: Iterable[Moved],
 ) -> list[Posting]:
     """Return the expiry and rollover to be posted after a batch, and bring the carried lots up to date.
 
@@ -49,12 +50,12 @@ def due(
         booking: Which periods are shut now.
         ticks: Where the book's clock stood before the batch, and where it stands.
         facts: What the batch told that is about no workload.
-        postings: What it posted.
+        by_batch: What was moved by its postings, and by those that followed from it.
     """
     before_s, ticked_s = ticks
     closings = [item.fact for item in facts if isinstance(item.fact, closing.PeriodClosed)]
     reopened = {item.fact.period for item in facts if isinstance(item.fact, closing.PeriodReopened)}
-    moved = _touched(postings, booking.calendar)
+    moved = _touched(by_batch, booking.calendar)
     asked = None if closings or reopened else {t.account for t in moved}
     extent = settled.read(writer, book, booking.calendar, ticked_s, before_s=before_s, accounts=asked)
     if not (extent.closed or extent.lapses or reopened):
@@ -189,12 +190,13 @@ def standing(
     return found
 
 
-def _touched(postings: Iterable[Posting], calendar: Calendar) -> set[Touched]:
+def _touched(by_batch: Iterable[Moved], calendar: Calendar) -> set[Touched]:
     return {
-        Touched(leg.account, calendar.period_of(posting.day))
-        for posting in postings
-        if posting.commodity == WEIGHTED
-        for leg in (posting.debit, posting.credit)
+        Touched(leg.account, calendar.period_of(day))
+        for moved in by_batch
+        for _, commodity, debit, credit, day, _ in moved
+        if commodity == WEIGHTED
+        for leg in (debit, credit)
         if leg.pot == "budget"
     }
 

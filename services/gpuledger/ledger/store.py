@@ -7,6 +7,7 @@ from typing import NamedTuple
 from psycopg import IntegrityError
 
 from gpuledger.database.engine import Reader, Writer
+from gpuledger.database.meanwhile import Ahead, working
 from gpuledger.events.envelope import decode_data
 from gpuledger.kernel.clock import EPOCH, seconds
 from gpuledger.kernel.errors import Corrupt
@@ -212,10 +213,20 @@ def month_of(at: dt.datetime) -> tuple[int, int]:
     return utc.year, utc.month
 
 
+class Identity(NamedTuple):
+    """What makes an event of a book itself, and the row that it becomes."""
+
+    event_id: str
+    source: str
+    digest: bytes
+    seq: int
+
+
 def write_rows(
     writer: Writer,
     book: str,
-    rows: Iterable[tuple[JournalRow, bytes]],
+    identities: Iterable[Identity],
+    rows: Ahead[tuple[JournalRow, bytes]],
     postings: Sequence[tuple[JournalRow, Sequence[Posting]]],
 ) -> None:
     """Append sealed rows, their identities and their postings.
@@ -223,23 +234,18 @@ def write_rows(
     Args:
         writer: The transaction that appends.
         book: The book.
-        rows: Rows with their seals, in sequence; may be sealed while the first of them are written.
+        identities: Those of the rows.
+        rows: Rows with their seals, in sequence; sealed while identities, and the first of them, are written.
         postings: Rows with what they post, there once the rows are.
 
     Raises:
         Corrupt: When the database refuses them.
     """
-    identities: list[tuple[object, ...]] = []
     legs = (posting_row(row, n, p) for row, of in postings for n, p in enumerate(of, 1))
-
-    def journalled() -> Iterator[tuple[object, ...]]:
-        for row, sealed in rows:
-            identities.append((book, row.event_id, row.source, row.digest, row.seq))
-            yield (*row, sealed)
-
     try:
-        copy_rows(writer, "ledger.journal", JOURNAL_COLUMNS, journalled())
-        copy_rows(writer, "ledger.identities", IDENTITY_COLUMNS, identities)
+        with working(writer, rows.work):
+            copy_rows(writer, "ledger.identities", IDENTITY_COLUMNS, ((book, *of) for of in identities))
+        copy_rows(writer, "ledger.journal", JOURNAL_COLUMNS, ((*row, sealed) for row, sealed in rows))
         if postings:
             copy_rows(writer, "ledger.postings", POSTING_COLUMNS, legs)
     except IntegrityError as error:

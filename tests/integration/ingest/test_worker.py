@@ -101,6 +101,38 @@ def test_once_means_up_to_where_the_topic_ended_at_the_start(
     assert run(intake, broker).records == 3
 
 
+def test_what_one_poll_brings_is_booked_batch_by_batch(
+    engine: sa.Engine, intake: Intake, broker: FileBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each commits by itself, though the ones after it are read meanwhile; garbage stays with its own."""
+    monkeypatch.setattr(module, "BATCH_RECORDS", 2)
+    put(broker, [*job("a"), b"nonsense", *job("b"), *job("c")])
+    seen: list[tuple[int, int, int]] = []
+
+    def look(done: Progress) -> None:
+        seen.append((position(engine), done.dead_lettered, count(engine, "journal", "book = 'alpha'")))
+
+    Worker(intake, broker, SCHEDULER_EVENTS).run(look, once=True)
+    assert seen == [(2, 0, 2), (4, 1, 3), (6, 1, 5), (8, 1, 7), (10, 1, 9)]
+
+
+def test_once_ends_within_what_a_poll_brought(
+    intake: Intake, broker: FileBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BATCH_RECORDS", 3)
+    put(broker, job("a"))
+    poll = FileSubscriber.poll
+
+    def polled(subscriber: FileSubscriber, limit: int, timeout_s: float) -> Sequence[Record]:
+        put(broker, job("b"))
+        return poll(subscriber, limit, timeout_s)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileSubscriber, "poll", polled)
+        assert run(intake, broker).records == 3
+    assert run(intake, broker).records == 3
+
+
 def test_garbage_is_put_aside_in_the_same_transaction(
     engine: sa.Engine, intake: Intake, broker: FileBroker
 ) -> None:
@@ -308,6 +340,7 @@ def test_a_worker_that_is_behind_reads_first_what_was_published_before_the_hour_
     engine: sa.Engine, broker: FileBroker, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BATCH_RECORDS", 1)
+    monkeypatch.setattr(module, "BATCHES_AT_ONCE", 1)
     put(broker, [*job("a"), *job("b")])
     live(Intake(engine, clock, Calendar()), broker, monkeypatch, *[lambda: None] * 3)
     assert ticks(engine) == []
