@@ -46,6 +46,7 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
     import uvicorn
 
     from gpuledger.api.app import create_app
+    from gpuledger.api.request_heads import HEAD_BYTES_MAX, protocol
     from gpuledger.settings import load
     from gpuledger.streams.opening import open_broker
 
@@ -73,6 +74,8 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
             log_level="warning",
             access_log=False,
             server_header=False,
+            http=protocol(),
+            h11_max_incomplete_event_size=HEAD_BYTES_MAX,
             timeout_graceful_shutdown=_GRACE_S,
         )
     finally:

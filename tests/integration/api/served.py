@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -19,10 +20,16 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(app: FastAPI, port: int) -> Iterator[str]:
+def served(app: FastAPI, port: int, **options: Any) -> Iterator[str]:  # noqa: ANN401 - the server's own
     """Serve an application while the block runs; answers that were begun are finished."""
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=port, log_level="error", access_log=False, timeout_graceful_shutdown=8
+        app,
+        host="127.0.0.1",
+        port=port,
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=8,
+        **options,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, name="served")

@@ -393,3 +393,37 @@ def test_a_stranger_is_not_told_where_the_database_is() -> None:
         assert "secret" not in answer.text
         assert "127.0.0.1" not in answer.text
         assert "secret" not in api.get("/readyz").text
+
+
+READS = [name for name, asked in OPERATIONS.items() if asked.path.startswith("/v1/") and asked.body is None]
+"""Every question; what is sent with a body orders something, or asks about what the caller made up."""
+
+
+@pytest.mark.parametrize("operation", [name for name in READS if not name.startswith("export")])
+def test_every_read_is_answered_once_and_then_only_confirmed(
+    api: TestClient, tokens: dict[Role, str], operation: str
+) -> None:
+    first = ask(api, operation, OWN, tokens[Role.ADMIN])
+    if operation in MISSING:
+        assert first.status_code == 404
+        return
+    path = OPERATIONS[operation].path.format(**OWN)
+    headers = {"Authorization": f"Bearer {tokens[Role.ADMIN]}", "If-None-Match": first.headers["etag"]}
+    again = api.get(path, headers=headers)
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    other = api.get(path, headers={**headers, "If-None-Match": 'W/"another"'})
+    assert other.status_code == 200
+    # Who may not ask is not told that nothing changed.
+    assert api.get(path, headers={"If-None-Match": first.headers["etag"]}).status_code == 401
+
+
+def test_a_long_answer_travels_compressed_and_is_the_same(api: TestClient, tokens: dict[Role, str]) -> None:
+    headers = {"Authorization": f"Bearer {tokens[Role.ADMIN]}"}
+    plain = api.get("/v1/balances", headers={**headers, "Accept-Encoding": "identity"})
+    packed = api.get("/v1/balances", headers={**headers, "Accept-Encoding": "gzip"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.json()["balances"] == plain.json()["balances"]
+    assert packed.headers["etag"] == plain.headers["etag"]
+    assert "accept-encoding" in packed.headers["vary"].lower()
