@@ -4,6 +4,7 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,13 @@ def template_database(postgres: "EmbeddedPostgres") -> str:
 @pytest.fixture
 def database_url(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[str]:
     """The URL of a migrated database of this test's own, dropped afterwards."""
+    with new_database(postgres, template_database) as url:
+        yield url
+
+
+@contextmanager
+def new_database(postgres: "EmbeddedPostgres", template_database: str) -> Iterator[str]:
+    """Make a migrated database, give its URL, and drop it afterwards."""
     name = f"gpuledger_test_{next(_names)}"
     _administer(postgres, f"CREATE DATABASE {name} TEMPLATE {template_database}")
     yield postgres.url(name)

@@ -26,6 +26,8 @@ from gpuledger.kernel.clock import FixedClock, instant, seconds
 from gpuledger_pipelines.defs.budget.assets import budget_vs_actual
 from gpuledger_pipelines.defs.late.touched import PATIENCE_S
 
+pytestmark = pytest.mark.timeout(3600)
+
 FORMS = {
     "short": Year(seconds(dt.datetime(2025, 1, 25, tzinfo=dt.UTC)), days=36, hosts=4, runs_per_day=12),
     "full": Year(seconds(dt.datetime(2025, 1, 1, tzinfo=dt.UTC)), days=365, hosts=128, runs_per_day=410),
