@@ -64,9 +64,12 @@ def directives(
     *,
     after: int | None = None,
     stale_after_s: int | None = None,
+    wait_s: int | None = None,
     as_of: Moment | None = None,
 ) -> Ask[answers.Directives]:
     """Return what the newest cycle of a cluster orders; after a cursor, only what is newer.
+
+    With ``wait_s``, up to 5, an answer that would hold nothing waits so long for something newer.
 
     Raises:
         NotFound: When the cluster does not exist.
@@ -77,6 +80,7 @@ def directives(
         cluster=cluster,
         after=after,
         stale_after_s=stale_after_s,
+        wait_s=wait_s,
         as_of=as_of,
     )
 

@@ -83,6 +83,19 @@ def count_amendment(writer: Writer, book: str) -> None:
     )
 
 
+class Counted(NamedTuple):
+    """How often the policy has spoken of a cluster: a newer word makes one of the two larger."""
+
+    cycles: int
+    amendments: int
+
+
+def counted(reader: Reader) -> dict[str, Counted]:
+    """Return cluster -> how often the policy has spoken of it."""
+    rows = driver(reader).execute("SELECT book, cycles, amendments FROM ledger.policy_status")
+    return {book: Counted(cycles, amendments) for book, cycles, amendments in rows}
+
+
 def read(reader: Reader) -> list[Status]:
     """Return how the policy's service is for every cluster, by name."""
     rows = driver(reader).execute(

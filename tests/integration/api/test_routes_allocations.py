@@ -1,5 +1,7 @@
 """The newest cycle over HTTP, and what does not exist."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from fastapi.testclient import TestClient
 from tests.e2e.seeding import SHARES
@@ -76,3 +78,22 @@ def test_what_does_not_exist_is_404_with_the_way_on(api: TestClient, path: str, 
     answer = api.get(path)
     assert answer.status_code == 404
     assert hint in answer.json()["hint"]
+
+
+def test_who_waits_is_told_of_a_cycle_once_it_is_recorded(database_url: str) -> None:
+    engine = make_engine(database_url)
+    world = contended(engine)
+    world.cycle(NOON - 60)
+    asked = {"cluster": "c", "stale_after_s": HOUR}
+    with TestClient(create_app(engine, CLOCK)) as client, ThreadPoolExecutor(1) as pool:
+        cursor = client.get("/v1/directives/current", params=asked).json()["cursor"]
+        nothing = client.get("/v1/directives/current", params={**asked, "after": cursor, "wait_s": 1}).json()
+        assert (nothing["cursor"], nothing["cycle"]) == (cursor, None)
+        waiting = pool.submit(
+            client.get, "/v1/directives/current", params={**asked, "after": cursor, "wait_s": 5}
+        )
+        cycle = world.cycle(NOON)["cycle"]
+        assert waiting.result(20).json()["cycle"] == cycle
+        refused = client.get("/v1/directives/current", params={**asked, "wait_s": 6})
+        assert refused.status_code == 422
+    engine.dispose()

@@ -3,11 +3,13 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from starlette.concurrency import run_in_threadpool
 
 from gpuledger.api import parameters
 from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Cycle, Directives
 from gpuledger.api.context import Context
+from gpuledger.api.newer import WAIT_MAX_S, of_ledger
 from gpuledger.database.engine import Reader, reading
 from gpuledger.identity.caller import Caller
 from gpuledger.identity.roles import Right
@@ -27,11 +29,15 @@ After = Annotated[int | None, Query(description="The cursor of the answer before
 StaleAfter = Annotated[
     int, Query(description="Seconds; a cycle that is older orders nothing.", ge=1, le=366 * 86_400)
 ]
+Wait = Annotated[
+    int, Query(description="Seconds to wait for something newer where there is nothing.", ge=0, le=WAIT_MAX_S)
+]
 
 
 def router(context: Context) -> APIRouter:
     """Return the paths, reading through the context's database."""
     routes = APIRouter(prefix="/v1", tags=["ledger"])
+    newer = of_ledger(context)
 
     @routes.get(
         "/allocations/current",
@@ -64,31 +70,47 @@ def router(context: Context) -> APIRouter:
         response_model=Directives,
         **needs(Right.READ_ORDERS),
     )
-    def get_current_directives(
+    async def get_current_directives(
         cluster: parameters.RequiredCluster,
         caller: Asking,
         after: After = None,
         stale_after_s: StaleAfter = STALE_AFTER_S,
+        wait_s: Wait = 0,
         as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
-        """Return what to start where and what has to leave; with the cursor of the last answer, only what is newer."""
+        """Return what to start where and what has to leave; with the cursor of the last answer, only what is newer.
+
+        With `wait_s` an answer that would hold nothing waits until the policy has spoken, for so long at most.
+        """
         caller.cluster(cluster)
-        with reading(context.engine) as reader:
-            queries.require_cluster(reader, cluster)
-            believed = context.believed(reader, as_of)
-            found = directives(
-                reader, cluster, now_s=context.now_or(believed), after=after, stale_after_s=stale_after_s,
-                vector=vector_of(reader, believed),
-            )  # fmt: skip
-        if found is None:
-            none: dict[str, Any] = {"cycle": None, "decided_at": None, "stale": None}
-            orders: dict[str, Any] = {"starts": [], "preemptions": [], "protected": []}
-            return {"cluster": cluster, "cursor": after, **none, **orders, "as_of": context.as_of(believed)}
-        told = found._asdict()
-        decided_at = iso(instant(told.pop("at_s")))
-        return {"cluster": cluster, **told, "decided_at": decided_at, "as_of": context.as_of(believed)}
+
+        async def ask() -> dict[str, Any]:
+            return await run_in_threadpool(_directives, context, cluster, after, stale_after_s, as_of)
+
+        # What the books said at an earlier time does not change.
+        patience_s = wait_s if as_of is None else 0
+        return await newer.answered(cluster, patience_s, ask, lambda told: told["cycle"] is not None)
 
     return routes
+
+
+def _directives(
+    context: Context, cluster: str, after: int | None, stale_after_s: int, as_of: str | None
+) -> dict[str, Any]:
+    with reading(context.engine) as reader:
+        queries.require_cluster(reader, cluster)
+        believed = context.believed(reader, as_of)
+        found = directives(
+            reader, cluster, now_s=context.now_or(believed), after=after, stale_after_s=stale_after_s,
+            vector=vector_of(reader, believed),
+        )  # fmt: skip
+    if found is None:
+        none: dict[str, Any] = {"cycle": None, "decided_at": None, "stale": None}
+        orders: dict[str, Any] = {"starts": [], "preemptions": [], "protected": []}
+        return {"cluster": cluster, "cursor": after, **none, **orders, "as_of": context.as_of(believed)}
+    told = found._asdict()
+    decided_at = iso(instant(told.pop("at_s")))
+    return {"cluster": cluster, **told, "decided_at": decided_at, "as_of": context.as_of(believed)}
 
 
 def _cut(reader: Reader, found: dict[str, Any], caller: Caller) -> dict[str, Any]:
