@@ -200,12 +200,14 @@ class Oracle:
     cycle: Cycle
     classes: dict[str, str] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
+    took_from_a_start: bool = False
     asked: dict[str, PendingWorkload] = field(default_factory=dict)
 
     def submitted(self, book: Book, names: list[str], touched: set[str]) -> tuple[list[Any], list[Any]]:
         """Return decisions and reservations, as an amendment publishes them; without names those of ends alone."""
         read = {one.workload: one for one in book.state().pending}
         stated: dict[str, Any] = {}
+        took = False
         self.state = carried_out(self.state, self.cycle, self.config)
         self.count()
         self.turn_over(book, touched)
@@ -217,9 +219,11 @@ class Oracle:
             self.state = with_submission(told, read[name], book.now_s) if name else told
             self.cycle = run_cycle(self.state, self.config)
             self.note()
+            took = took or self.takes_from_a_start
             for one in as_json(self.cycle)["decisions"]:
                 if one["action"] == "start" or (one["action"] == "wait" and one["workload"] == name):
                     stated[one["workload"]] = one
+        self.took_from_a_start = took
         published = as_json(self.cycle)
         leaving = [one for one in published["decisions"] if one["action"] == "preempt"]
         return [*stated.values(), *leaving], list(published["reservations"])
@@ -292,13 +296,13 @@ def check(book: Book, oracle: Oracle, base: Base, found: Amended, touched: set[s
 
 
 def holds(book: Book, state: ClusterState) -> dict[str, int]:
-    """Return what a state counts as set aside for each run of an admission, by its formula."""
+    """Return what a state counts as set aside for each run of an admission, weighed by the model that was asked for."""
     card = book.weights if book.config.unit == "weighted" else {}
     found = {}
     for run in state.running:
-        (where,) = run.placement
         left_s = max(run.protected_until_s - state.at_s, 0) if run.workload in book.admitted else 0
-        found[run.workload] = run.gpus_milli * left_s * card.get(MODELS[where], 1000) // 1000
+        weight = card.get(book.asked[run.workload].gpu_model or "", 1000)
+        found[run.workload] = run.gpus_milli * left_s * weight // 1000
     return found
 
 
@@ -317,6 +321,7 @@ def test_amendments_say_what_full_cycles_on_the_carried_out_state_would(empty: s
         book.begin()
         base, oracle = recorded(book)
         oracle.held |= holds(book, oracle.state)
+        assert sum(oracle.held.values()) == sum(account.held_gpu_ms for account in oracle.state.accounts)
         ids, touched = [base.issued.cycle], set[str]()
         for _ in range(draw.randrange(1, 7)):
             after = look(book, oracle, base, touched)
@@ -347,16 +352,16 @@ def look(book: Book, oracle: Oracle, base: Base, touched: set[str]) -> Base | No
     if draw.random() < 0.3:
         book.tell(heartbeat.Heartbeat(cluster="alpha"), book.now_s)
     ended = book.happens() if draw.random() < 0.5 else []
-    for _ in range(draw.choice((0, 1, 1, 1, 3))):
-        book.submit(book.now_s - draw.choice((0, 0, 5)))
+    new = [book.submit(book.now_s - draw.choice((0, 0, 5))) for _ in range(draw.choice((0, 1, 1, 1, 3)))]
     touched |= {*begun, *ended, *book.saved}
     book.saved.clear()
     found = amend(book.reader, base, book.now_s)
     waited = {one.workload for one in carried_out(oracle.state, oracle.cycle, oracle.config).pending}
     late = sorted({one.workload for one in book.state().pending} - waited - book.ordered.keys())
     if found is None:  # the oracle says whether that was called for
-        oracle.submitted(book, late, touched)
-        assert oracle.takes_from_a_start or len(late) > FEW
+        in_order = sorted(late, key=lambda one: (new.index(one) if one in new else len(new), one))
+        oracle.submitted(book, in_order, touched)
+        assert oracle.took_from_a_start or len(late) > FEW
         return None
     if found.fact is not None:
         assert sorted(found.fact.submissions) == late
