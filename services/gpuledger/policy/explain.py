@@ -8,8 +8,8 @@ from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.policy.contenders import Standing, Tier
 from gpuledger.policy.fair_share import Turn
-from gpuledger.policy.preemption import Ground, Victim
 from gpuledger.policy.state import PendingWorkload, Reservation, ReservationKind
+from gpuledger.policy.victims import Ground, Victim
 from gpuledger.policy.words import gpus, gpus_text, hosts_text, moment
 
 _DIGITS = 6

@@ -22,11 +22,24 @@ class Floors:
     def __init__(self, ranking: Ranking) -> None:
         self._running = {path: node.running_milli for path, node in ranking.tree.nodes.items()}
         self._ranking = ranking
+        self._paths: dict[str, tuple[str, ...]] = {}
+        self._losers: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def count(self, leaf: str, gpus_milli: int) -> None:
         """Count GPUs as running at a leaf, fewer when negative."""
-        for account in lineage(leaf):
+        for account in self._path(leaf):
             self._running[account] += gpus_milli
+
+    def losers(self, leaf: str, side: str) -> tuple[str, ...]:
+        """Return who loses by a run of a leaf that leaves for work beside an account of its path.
+
+        It is that account and those below it on the path.
+        """
+        found = self._losers.get((leaf, side))
+        if found is None:
+            found = tuple(account for account in self._path(leaf) if len(account) >= len(side))
+            self._losers[leaf, side] = found
+        return found
 
     def let_go(self, accounts: Iterable[str], gpus_milli: int, taken: Taken) -> bool:
         """Say whether a run may go, and note it as taken if it may.
@@ -46,3 +59,10 @@ class Floors:
                 return False
         taken |= least
         return True
+
+    def _path(self, leaf: str) -> tuple[str, ...]:
+        """Return the accounts down to a leaf; each is asked for many times."""
+        found = self._paths.get(leaf)
+        if found is None:
+            found = self._paths[leaf] = tuple(lineage(leaf))
+        return found

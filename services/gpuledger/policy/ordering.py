@@ -128,6 +128,12 @@ def _difference(before: dict[int, T], now: Iterable[T]) -> tuple[dict[int, T], l
     by_identity = dict(zip(map(id, values), values, strict=True))
     if by_identity.keys() == before.keys():
         return before, [], []
-    gone = [value for key, value in before.items() if key not in by_identity]
-    come = [value for key, value in by_identity.items() if key not in before]
-    return by_identity, gone, come
+    return by_identity, _missing(before, by_identity), _missing(by_identity, before)
+
+
+def _missing(values: dict[int, T], there: dict[int, T]) -> list[T]:
+    """Return the values that are not there, in their order; mostly there are none or one."""
+    missing = values.keys() - there.keys()
+    if len(missing) > 1:  # a set has no order
+        return [value for key, value in values.items() if key in missing]
+    return [values[key] for key in missing]

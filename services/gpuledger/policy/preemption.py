@@ -14,13 +14,11 @@ for reservations that are due, nobody takes from an account that took from its o
 
 from collections import ChainMap, defaultdict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
-from gpuledger.kernel.accounts import lineage, parting
+from gpuledger.kernel.accounts import parting
 from gpuledger.policy.contenders import Standing, Tier
 from gpuledger.policy.fair_share import Turn
 from gpuledger.policy.floors import Floors, Taken
@@ -30,48 +28,23 @@ from gpuledger.policy.ranking import Ranking
 from gpuledger.policy.runs import Runs
 from gpuledger.policy.state import ClusterState, PolicyConfig, RunId, RunningRun
 from gpuledger.policy.tree import Node, Tree
+from gpuledger.policy.victims import Ground, Victim
 from gpuledger.policy.yard import Yard
 
 LOOKS_MAX: Final = 4000
 """How many candidates are looked at again for one gang, in other orders than theirs: some hundredths of a second."""
 
 
-class Ground(StrEnum):
-    """Why a run has to leave."""
-
-    UNALLOCATED = "unallocated"
-    RATIO = "ratio"
-    ISSUE = "issue"
-    """Its side runs more than it is issued, and the asker's less; where GPUs are divided by credits."""
-    OWN = "own"
-    RESERVED = "reserved"
-    PASSED_ON = "passed on"
-    """It was to leave for a reservation, whose workload started elsewhere; others were promised its GPUs meanwhile."""
-    EARLIER = "earlier"
-    """An earlier cycle decided it, and the run is still there."""
-    DRAINING = "draining"
-
-
-_GROUNDS: Final = [*Ground]
-
-
-@dataclass(frozen=True, slots=True)
-class Victim:
-    """A run that has to leave.
+class _Goal(NamedTuple):
+    """What victims are looked for.
 
     Args:
-        run: The run.
-        ground: Why.
-        asker: For whom; None when its host is emptied.
-        mine: Where the asker's side stood at the beginning of the cycle, for ``Ground.RATIO`` and ``Ground.ISSUE``.
-        theirs: Where the run's side stood.
+        is_met: Says whether those who are taken suffice.
+        could_be_met: Says, before they are taken, whether some would; True where only taking them tells.
     """
 
-    run: RunningRun
-    ground: Ground
-    asker: Turn | None = None
-    mine: Standing | None = None
-    theirs: Standing | None = None
+    is_met: Callable[[], bool]
+    could_be_met: Callable[[Iterable[RunningRun]], bool] = lambda _: True
 
 
 _Side = tuple[str, str, str]
@@ -166,7 +139,8 @@ class Preemption:
         ]
         if leavers.by_work:
             victims.sort(key=partial(self._place, turn))
-        return self._search(turn, victims, lambda: yard.fit_soon(*asked) is not None)
+        goal = _Goal(lambda: yard.fit_soon(*asked) is not None, lambda runs: yard.fits_without(runs, *asked))
+        return self._search(turn, victims, goal)
 
     def forget(self) -> None:
         """Look anew for what was not found: what somebody had reserved is given up, if only for now."""
@@ -183,7 +157,7 @@ class Preemption:
         return self._search(
             turn,
             [Victim(run, Ground.RESERVED, turn) for run in there],
-            lambda: self._yard.holds_soon(placement),
+            _Goal(lambda: self._yard.holds_soon(placement)),
         )
 
     def may_take_own(self, account: str, priority: int) -> bool:
@@ -244,7 +218,7 @@ class Preemption:
     def _place(self, turn: Turn, victim: Victim) -> tuple[int, bool]:
         """Sort key: a wide gang leaves last of its group for a narrow one, for its hosts are hard to come by again."""
         is_wider = victim.ground is not Ground.OWN and self._is_wider(turn, victim.run.gpus_milli)
-        return _GROUNDS.index(victim.ground), is_wider
+        return victim.ground.group, is_wider
 
     def _is_wider(self, turn: Turn, gpus_milli: int) -> bool:
         """Say whether so many GPUs are of a larger size class than a gang."""
@@ -287,16 +261,14 @@ class Preemption:
             found.sort(key=lambda victim: self._leavers.least_loss_first(victim.run))
         return found
 
-    def _search(
-        self, turn: Turn, candidates: list[Victim], suffices: Callable[[], bool]
-    ) -> tuple[Victim, ...] | None:
-        taken = self._enough(turn, candidates, suffices)
+    def _search(self, turn: Turn, candidates: list[Victim], goal: _Goal) -> tuple[Victim, ...] | None:
+        taken = self._enough(turn, candidates, goal)
         if taken is None:
             return None
         needed = taken[-1:]
         for victim in reversed(taken[:-1]):
             self.spare(victim.run)
-            if not suffices():
+            if not goal.is_met():
                 self.take(victim.run)
                 needed.append(victim)
         asker = turn.account
@@ -304,42 +276,52 @@ class Preemption:
         self._moves.update((asker, giver) for giver in givers if giver != asker)
         return tuple(reversed(needed))
 
-    def _enough(
-        self, turn: Turn, candidates: list[Victim], suffices: Callable[[], bool]
-    ) -> list[Victim] | None:
+    def _enough(self, turn: Turn, candidates: list[Victim], goal: _Goal) -> list[Victim] | None:
         """Take candidates until it suffices; None when they do not, and nobody is taken."""
-        if suffices():
+        if goal.is_met():
             return []
-        taken, refused = self._take_until(candidates, suffices)
+        taken, refused = self._take_until(candidates, goal)
         if taken is None and refused:
-            taken = self._take_in_other_orders(turn, candidates, refused, suffices)
+            taken = self._take_in_other_orders(turn, candidates, refused, goal)
         return taken
 
     def _take_until(
-        self, candidates: Iterable[Victim], suffices: Callable[[], bool]
+        self, candidates: Iterable[Victim], goal: _Goal
     ) -> tuple[list[Victim] | None, list[Victim]]:
         """Take one after the other, but for whom a floor refuses, until it suffices.
 
+        Whom floors let go hangs on no host. Most tries are in vain, and that is seen without touching any.
+
         Returns:
-            Those taken, None and nobody when all together do not suffice; and those refused.
+            Those taken, None and nobody when all together do not suffice; and those of all whom a floor refuses.
         """
-        taken: list[Victim] = []
+        possible, refused = self._let_go(candidates)
+        if goal.could_be_met(victim.run for victim in possible):
+            for count, victim in enumerate(possible, start=1):
+                self.take(victim.run)
+                if goal.is_met():
+                    return possible[:count], refused
+            for victim in possible:
+                self.spare(victim.run)
+        return None, refused
+
+    def _let_go(self, candidates: Iterable[Victim]) -> tuple[list[Victim], list[Victim]]:
+        """Return whom floors let go one after the other, and whom they refuse then; nobody is taken."""
+        possible: list[Victim] = []
         refused: list[Victim] = []
         beside: Taken = {}
         for victim in candidates:
-            if not self._leaves_floors(victim, beside):
+            if self._leaves_floors(victim, beside):
+                self._count(victim.run, -1)
+                possible.append(victim)
+            else:
                 refused.append(victim)
-                continue
-            self.take(victim.run)
-            taken.append(victim)
-            if suffices():
-                return taken, refused
-        for victim in taken:
-            self.spare(victim.run)
-        return None, refused
+        for victim in possible:
+            self._count(victim.run, 1)
+        return possible, refused
 
     def _take_in_other_orders(
-        self, turn: Turn, possible: list[Victim], refused: list[Victim], suffices: Callable[[], bool]
+        self, turn: Turn, possible: list[Victim], refused: list[Victim], goal: _Goal
     ) -> list[Victim] | None:
         """Take those first whom a floor refused: one, then two, and so on.
 
@@ -358,7 +340,7 @@ class Preemption:
             tried.add(names)
             order = [*first, *(victim for victim in beside(first[0]) if victim.run.id not in names)]
             looks += len(order)
-            taken, refused = self._take_until(order, suffices)
+            taken, refused = self._take_until(order, goal)
             if taken is not None:
                 return taken
             if not any(victim.run.id in names for victim in refused):
@@ -381,8 +363,7 @@ class Preemption:
         """Say whether floors let a run go beside what is taken already, and note it if they do."""
         if victim.theirs is None:
             return True
-        path, parting = lineage(self._leaf[victim.run.account]), len(victim.theirs.account)
-        losers = [account for account in path if len(account) >= parting]
+        losers = self._floors.losers(self._leaf[victim.run.account], victim.theirs.account)
         return self._floors.let_go(losers, victim.run.gpus_milli, taken)
 
     def _count(self, run: RunningRun, sign: int) -> None:

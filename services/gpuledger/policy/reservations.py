@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import cached_property
 
 from gpuledger.policy.fair_share import Turn
-from gpuledger.policy.preemption import Ground, Preemption, Victim
+from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.state import ClusterState, PolicyConfig, Reservation, ReservationKind, RunId, RunningRun
+from gpuledger.policy.victims import Ground, Victim
 from gpuledger.policy.yard import SizeClass, Yard
 
 

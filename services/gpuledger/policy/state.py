@@ -67,17 +67,18 @@ class AccountState:
     def __post_init__(self) -> None:
         """Refuse a malformed path, a negative amount, and holds that are not part of the use."""
         check_path(self.account)
-        _refuse_negative(
-            f"account {self.account!r}",
-            share=self.share,
-            used_gpu_ms=self.used_gpu_ms,
-            held_gpu_ms=self.held_gpu_ms,
-            entitled_gpu_ms=self.entitled_gpu_ms or 0,
-            par_gpu_ms=self.par_gpu_ms,
-            demand_milli=self.demand_milli,
-            unallocated_gpu_ms=self.unallocated_gpu_ms,
-            limit_milli=self.limit_milli or 0,
+        amounts = (
+            self.share,
+            self.used_gpu_ms,
+            self.held_gpu_ms,
+            self.entitled_gpu_ms or 0,
+            self.par_gpu_ms,
+            self.demand_milli,
+            self.unallocated_gpu_ms,
+            self.limit_milli or 0,
         )
+        if min(amounts) < 0:  # every cycle makes one of these for every account
+            _refuse_negative(f"account {self.account!r}", **dict(zip(_ACCOUNT_AMOUNTS, amounts, strict=True)))
         if self.held_gpu_ms > self.used_gpu_ms:
             raise Refused(
                 f"account {self.account!r} holds {self.held_gpu_ms} gpu_ms but used only {self.used_gpu_ms}",
@@ -288,14 +289,28 @@ class ClusterState:
             shared_milli=self.shared_milli or 0,
             largest_host_milli=self.largest_host_milli or 0,
         )
-        for what, names in (
-            ("workload {!r} is pending", [workload.workload for workload in self.pending]),
-            ("workload {!r} has a reservation", [kept.workload for kept in self.reservations]),
-            ("run {!r} is running", ["/".join(run.id) for run in self.running]),
-        ):
-            if len(names) != len(set(names)):
-                twice = next(name for name, times in Counter(names).items() if times > 1)
-                raise Refused(f"{what.format(twice)} twice on {self.cluster!r}")
+        self._refuse_twice("workload {!r} is pending", [workload.workload for workload in self.pending])
+        self._refuse_twice("workload {!r} has a reservation", [kept.workload for kept in self.reservations])
+        ids = [(run.workload, run.run) for run in self.running]
+        if len(ids) != len(set(ids)):  # names are made only for the message: there are many runs
+            self._refuse_twice("run {!r} is running", ["/".join(run) for run in ids])
+
+    def _refuse_twice(self, what: str, names: list[str]) -> None:
+        if len(names) != len(set(names)):
+            twice = next(name for name, times in Counter(names).items() if times > 1)
+            raise Refused(f"{what.format(twice)} twice on {self.cluster!r}")
+
+
+_ACCOUNT_AMOUNTS = (
+    "share",
+    "used_gpu_ms",
+    "held_gpu_ms",
+    "entitled_gpu_ms",
+    "par_gpu_ms",
+    "demand_milli",
+    "unallocated_gpu_ms",
+    "limit_milli",
+)
 
 
 def _refuse_negative(owner: str, **amounts: int) -> None:

@@ -284,12 +284,12 @@ class Books:
         forest = self._forest(
             frozenset(self._inner & (working | {account for account, milli in asked.items() if milli}))
         )
-        weighted, found = capacity * WEIGHT_ONE, []
+        weighted, found, charged_milli = capacity * WEIGHT_ONE, [], self._charged_milli
         for path, share in forest.shares.items():
             held_gpu_ms = held.get(path, 0)
             charged = max(use.get((path, "allocated"), 0) - credits_.get(path, 0), 0)
             part = forest.parts.get(path)
-            demand_milli = self._charged_milli[path]
+            demand_milli = charged_milli.get(path, 0)
             if path in forest.funded:
                 demand_milli += asked.get(path, 0)
             found.append(

@@ -11,7 +11,8 @@ from tests.property.policy.simulation import CONFIG, Job, World, drain_or_repair
 from gpuledger.policy.cycle import ClusterState, Decision, HostState, Shared, parted, run_cycle, tree_of
 from gpuledger.policy.decisions import Walk
 from gpuledger.policy.fair_share import Turn, order_workloads
-from gpuledger.policy.preemption import Ground, Preemption
+from gpuledger.policy.preemption import Preemption
+from gpuledger.policy.victims import Ground
 from gpuledger.policy.yard import Yard
 
 WORLDS = {"short": 24, "full": 1_200}[FORM]

@@ -52,3 +52,10 @@ def test_only_those_who_lose_by_it_are_asked() -> None:
     kept = floors(x=6, y=2)
     assert kept.let_go(["p/x"], 2000, {})
     assert not kept.let_go(["p", "p/x"], 2000, {})
+
+
+def test_who_loses_is_the_account_beside_the_asker_and_those_below_it() -> None:
+    kept = floors(x=6, y=10)
+    assert kept.losers("p/x", "p") == ("p", "p/x")
+    assert kept.losers("p/x", "p/x") == ("p/x",)
+    assert kept.losers("p/x", "p") == ("p", "p/x")  # asked again

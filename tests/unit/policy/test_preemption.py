@@ -16,8 +16,9 @@ from gpuledger.policy.cycle import (
     run_cycle,
 )
 from gpuledger.policy.fair_share import Turn, order_workloads
-from gpuledger.policy.preemption import Ground, Preemption
+from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.tree import Capacity, build_tree
+from gpuledger.policy.victims import Ground
 from gpuledger.policy.yard import Yard
 
 WEEK_OF_8 = 8 * 168
@@ -235,6 +236,21 @@ def test_not_more_than_so_many_are_looked_at_in_other_orders(monkeypatch: pytest
         scene = Scene(accounts, [pending("w", "a", gpus=4)], running, on=hosts(8, 8), alpha=0)
         assert scene.victims("w") == expected
         assert (scene.yard.leaving == set()) == (expected is None)
+
+
+def test_a_try_that_floors_leave_in_vain_touches_no_host() -> None:
+    """Each of b's runs would do with the other gone; its floor lets either go, but not both."""
+    accounts = [account("a"), account("b", used=9999), account("c", used=9999)]
+    running = [
+        run("b", gpus=2, name="two", hosts={"h0": 2}),
+        run("b", gpus=3, name="three", hosts={"h0": 3}),
+        run("a", gpus=3, name="mine", hosts={"h0": 3}, protected_until_s=AT_S + 1),
+        run("c", gpus=8, name="safe", hosts={"h1": 8}, protected_until_s=AT_S + 1),
+    ]
+    scene = Scene(accounts, [pending("w", "a", gpus=5)], running, on=hosts(8, 8), alpha=500)
+    before = scene.yard.version
+    assert scene.victims("w") is None
+    assert (scene.yard.version, scene.yard.leaving) == (before, set())
 
 
 def test_where_credits_divide_who_runs_less_than_it_is_issued_takes_from_who_runs_more() -> None:

@@ -60,7 +60,8 @@ class Gpuledger:
         self._decided_s = scenario.start_s - self._gap_s
         self._due_s = scenario.start_s
         self._is_woken = False
-        self._has_told = False
+        self._told: dict[str, None] = {}
+        """Whom the newest cycle told to leave; nobody else is under way."""
         self._draining: set[str] = set()
         self._begun: list[str] = []
         """Whose runs have begun, and are not among those that save their work yet."""
@@ -110,7 +111,7 @@ class Gpuledger:
 
         Where GPUs are divided by credits these move on with each cycle, whoever waits.
         """
-        busy = self._draining or self._has_told or self._books.reservations
+        busy = self._draining or self._told or self._books.reservations
         return not busy and self._config.division == "deficit"
 
     def _alone(self, cluster: Cluster) -> list[Start]:
@@ -157,18 +158,19 @@ class Gpuledger:
     def _orders(self, cycle: Cycle, cluster: Cluster) -> Orders:
         """Read decisions as orders: each cycle says everything anew, and what it does not repeat is void."""
         starts: list[Start] = []
-        told: dict[str, None] = {}
+        before, told = self._told, dict[str, None]()
         for decision in cycle.decisions:
             if decision.action is Action.START:
                 klass = decision.klass or "unallocated"
                 starts.append(self._started(decision.workload, decision.placement or {}, klass, cluster))
             elif decision.action is Action.PREEMPT:
                 told[decision.workload] = None
-        running, self._has_told = cluster.running, bool(told)
+        running, self._told = cluster.running, told
+        under_way = (job for job in before if job in running and running[job].leaves_s is not None)
         return Orders(
             starts=starts,
             leave=[job for job in told if running[job].leaves_s is None],
-            stay=[job for job, run in running.items() if run.leaves_s is not None and job not in told],
+            stay=[job for job in under_way if job not in told],
             reserved=self._reserved(cluster, starts),
             wake_s=self._due_s,
         )
