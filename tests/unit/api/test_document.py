@@ -18,5 +18,7 @@ def test_examples_keep_their_nulls_and_errors_are_ours() -> None:
 
 def test_there_is_no_example_without_an_operation() -> None:
     app = create_app(make_engine("postgresql+psycopg://nobody@127.0.0.1:1/nothing"), SystemClock())
-    operations = [op for methods in app.openapi()["paths"].values() for op in methods.values()]
+    paths = app.openapi()["paths"]
+    # Files have columns, and no keys that an example would show.
+    operations = [op for path in paths if "/exports/" not in path for op in paths[path].values()]
     assert EXAMPLES.keys() == {op["operationId"] for op in operations} - {"getMetrics"}
