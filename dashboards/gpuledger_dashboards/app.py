@@ -37,6 +37,18 @@ page = st.navigation(
             url_path="work",
         ),
         st.Page(
+            PAGES / "hosts.py",
+            title="Hosts",
+            icon=":material/dns:",
+            url_path="hosts",
+        ),
+        st.Page(
+            PAGES / "audit.py",
+            title="Audit",
+            icon=":material/verified_user:",
+            url_path="audit",
+        ),
+        st.Page(
             PAGES / "planning.py",
             title="Planning",
             icon=":material/tune:",

@@ -107,6 +107,31 @@ def accounts() -> records.Accounts:
     return _accounts(asker())
 
 
+def hosts(cluster: str) -> records.Hosts:
+    """Return the hosts of a cluster; the first page of a thousand."""
+    return _hosts(asker(), cluster)
+
+
+def drains(cluster: str) -> records.Drains:
+    """Return the hosts that are being emptied."""
+    return _drains(asker(), cluster)
+
+
+def incidents(cluster: str) -> records.Incidents:
+    """Return the failures of hardware that are known."""
+    return _incidents(asker(), cluster)
+
+
+def books() -> answers.Books:
+    """Return the books with their heads, and how many records could not be read."""
+    return _books(asker())
+
+
+def closes() -> records.Closes:
+    """Return the closes of every cluster that the viewer reaches."""
+    return _closes(asker())
+
+
 def what_if(wish: plans.Wish) -> plans.Made:
     """Return what a proposal would change, and make none."""
     return _what_if(asker(), wish)
@@ -184,6 +209,31 @@ def _proposals(asker: Asker, state: str | None) -> plans.Proposals:
 @st.cache_data(ttl=TTL_S, show_spinner=False)
 def _accounts(asker: Asker) -> records.Accounts:
     return _client(asker).accounts()
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _hosts(asker: Asker, cluster: str) -> records.Hosts:
+    return _client(asker).hosts(cluster=cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _drains(asker: Asker, cluster: str) -> records.Drains:
+    return _client(asker).drains(cluster=cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _incidents(asker: Asker, cluster: str) -> records.Incidents:
+    return _client(asker).incidents(cluster=cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _books(asker: Asker) -> answers.Books:
+    return _client(asker).books()
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _closes(asker: Asker) -> records.Closes:
+    return _client(asker).closes()
 
 
 @st.cache_data(ttl=TTL_S, max_entries=1000, show_spinner=False, hash_funcs={plans.Wish: repr})

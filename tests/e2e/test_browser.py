@@ -28,13 +28,30 @@ SEEN = {
         1,
     ),
     "/work": ("My work", ["Which workload?", "Cluster"], 0),
+    "/hosts?cluster=alpha": (
+        "Hosts",
+        ["No host of alpha is in the inventory", "gpuledger inventory apply"],
+        0,
+    ),
+    "/audit": ("Audit", ["could not be read", "gpuledger dlq list", "No budget period was closed yet"], 0),
     "/planning": ("Planning", ["no account here that is divided", "gpuledger budget apply"], 0),
     "/proposals": ("Proposals", ["Nobody waits for an answer.", "gpuledger proposal make"], 0),
     "/lesson": ("Lesson", ["each team gets 25 GPUs", "flat rule", "the director"], 2),
     "/lesson?lang=zh-Hant&begin=zero": ("一堂課", ["A 分配不到", "50", "33", "計畫主持人"], 2),
 }
 """Path -> its title, words that are seen, and how many charts there are."""
-IDS = ["pyramid", "budget", "shares", "work", "planning", "proposals", "lesson", "lesson-zh"]
+IDS = [
+    "pyramid",
+    "budget",
+    "shares",
+    "work",
+    "hosts",
+    "audit",
+    "planning",
+    "proposals",
+    "lesson",
+    "lesson-zh",
+]
 IS_DESCRIBED = """chart => [chart, ...chart.querySelectorAll('*')]
     .some(part => (part.getAttribute('aria-label') || '').length > 20)"""
 ERRORS = '[data-testid="stException"], [data-testid="stAlertContentError"]'

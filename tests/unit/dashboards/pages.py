@@ -12,9 +12,19 @@ from gpuledger.kernel.errors import GpuledgerError, NotFound
 from gpuledger_dashboards import run
 
 PAGES = Path(run.APP).parent / "app_pages"
-PYRAMID, BUDGET, SHARES, WORK, PLANNING, PROPOSALS, LESSON = (
+PYRAMID, BUDGET, SHARES, WORK, HOSTS, AUDIT, PLANNING, PROPOSALS, LESSON = (
     PAGES / f"{name}.py"
-    for name in ("pyramid", "budget_versus_actual", "fair_share", "work", "planning", "proposals", "lesson")
+    for name in (
+        "pyramid",
+        "budget_versus_actual",
+        "fair_share",
+        "work",
+        "hosts",
+        "audit",
+        "planning",
+        "proposals",
+        "lesson",
+    )
 )
 
 
@@ -37,6 +47,13 @@ class FakeClient:
     refusal: GpuledgerError | None = None
     tree: tuple[records.Account, ...] = ()
     effect: plans.Effect | None = None
+    fleet: tuple[records.HostRow, ...] = ()
+    leaving: tuple[records.DrainRow, ...] = ()
+    failures: tuple[records.Incident, ...] = ()
+    sealed: tuple[records.CloseRow, ...] = ()
+    all_books: answers.Books = field(
+        default_factory=lambda: answers.Books(books=(), dead_letters=0, as_of="2026-12-01T12:00:00Z")
+    )
 
     def clusters(self) -> answers.Clusters:
         if self.error:
@@ -74,6 +91,25 @@ class FakeClient:
         if self.error:
             raise self.error
         return records.Accounts(accounts=self.tree, next=None, as_of="2026-12-01T12:00:00Z")
+
+    def hosts(self, *, cluster: str) -> records.Hosts:
+        return records.Hosts(hosts=self.fleet, next=None, as_of="2026-12-01T12:00:00Z")
+
+    def drains(self, *, cluster: str) -> records.Drains:
+        return records.Drains(drains=self.leaving, next=None, as_of="2026-12-01T12:00:00Z")
+
+    def incidents(self, *, cluster: str) -> records.Incidents:
+        return records.Incidents(incidents=self.failures, next=None, as_of="2026-12-01T12:00:00Z")
+
+    def books(self) -> answers.Books:
+        if self.unknown:
+            raise self.unknown
+        return self.all_books
+
+    def closes(self) -> records.Closes:
+        if self.error:
+            raise self.error
+        return records.Closes(closes=self.sealed, next=None, as_of="2026-12-01T12:00:00Z")
 
     def propose(self, wish: plans.Wish, *, key: str | None = None, dry_run: bool = False) -> plans.Made:
         self.asked.append((wish, dry_run))
