@@ -1,4 +1,4 @@
-"""Whose a workload is: the accounts that its runs and waits were booked to."""
+"""Whose a workload is now: the account that its newest run or wait is booked to."""
 
 from collections.abc import Collection
 
@@ -10,7 +10,8 @@ from gpuledger.ledger.copying import driver
 def within(reader: Reader, cluster: str, workloads: Collection[str], account: str) -> set[str]:
     """Return those of some workloads of a cluster that belong, as far as the book knows now, to an account or below it.
 
-    One that was mapped to several accounts in turn belongs to where it is now.
+    One that was mapped or moved to several accounts in turn belongs to where it is now: what is decided about it is
+    for who pays by now. Its story is for everybody who paid for a part of it (``policy.story``).
 
     Args:
         reader: A snapshot.
@@ -20,12 +21,14 @@ def within(reader: Reader, cluster: str, workloads: Collection[str], account: st
     """
     rows = driver(reader).execute(
         """
-        SELECT DISTINCT workload FROM (
-            SELECT workload, account FROM ledger.segments
-            WHERE book = %(book)s AND workload = ANY(%(workloads)s) AND until_seq IS NULL
-            UNION ALL
-            SELECT workload, account FROM ledger.waits
-            WHERE book = %(book)s AND workload = ANY(%(workloads)s) AND until_seq IS NULL) AS known
+        SELECT workload FROM (
+            SELECT DISTINCT ON (workload) workload, account FROM (
+                SELECT workload, account, from_at, to_at FROM ledger.segments
+                WHERE book = %(book)s AND workload = ANY(%(workloads)s) AND until_seq IS NULL
+                UNION ALL
+                SELECT workload, account, from_at, to_at FROM ledger.waits
+                WHERE book = %(book)s AND workload = ANY(%(workloads)s) AND until_seq IS NULL) AS known
+            ORDER BY workload, to_at DESC NULLS FIRST, from_at DESC, account) AS newest
         WHERE account = %(account)s OR starts_with(account, %(below)s)
         """,
         {"book": cluster, "workloads": list(workloads), "account": account, "below": account + SEPARATOR},

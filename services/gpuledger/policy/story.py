@@ -50,6 +50,7 @@ class Story:
         cost: What is booked for it.
         open_gpu_ms: What its open run used since what is booked, physical; 0 without one.
         superseded: Facts that do not count, as others contradict them that are ranked higher.
+        payers: Every account that pays for a part of it, or that it waited for: whose story it is.
     """
 
     cluster: str
@@ -64,6 +65,7 @@ class Story:
     cost: Cost
     open_gpu_ms: int = 0
     superseded: tuple[Superseded, ...] = ()
+    payers: frozenset[str] = frozenset()
 
     def as_json(self) -> dict[str, Any]:
         """Return the story under its published keys."""
@@ -146,6 +148,7 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         cost=cost,
         open_gpu_ms=open_gpu_ms,
         superseded=superseded(told.known),
+        payers=frozenset({account, *(of.account for of in (*history.segments, *history.waits))}),
     )
 
 

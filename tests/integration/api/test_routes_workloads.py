@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.integration.ledger.books import Ledger
+from tests.integration.ledger.books import Ledger, told
 
 from gpuledger.api.examples import EXAMPLES
 from gpuledger.database.engine import reading
+from gpuledger.events.workload import Updated
 from gpuledger.identity.roles import Role
 from gpuledger.kernel.clock import seconds
 from gpuledger.policy.why import why
@@ -19,8 +20,8 @@ def test_the_story_is_that_of_the_command(guarded: TestClient, own_ledger: Ledge
     answer = guarded.get("/v1/workloads/ran-video?cluster=alpha", headers=shown(Role.RESEARCHER))
     assert answer.status_code == 200, answer.text
     with reading(own_ledger.engine) as reader:
-        told = why(reader, "ran-video", cluster="alpha", at_s=seconds(own_ledger.clock.now())).as_json()
-    assert answer.json() == {**told, "as_of": "2026-12-01T12:00:00Z"}
+        found = why(reader, "ran-video", cluster="alpha", at_s=seconds(own_ledger.clock.now())).as_json()
+    assert answer.json() == {**found, "as_of": "2026-12-01T12:00:00Z"}
     assert answer.json()["account"] == "org/vision/video"
     assert EXAMPLES["getWorkload"].keys() <= answer.json().keys()
     assert EXAMPLES["getWorkload"]["events"][0].keys() == answer.json()["events"][0].keys()
@@ -49,3 +50,22 @@ def test_what_would_let_it_start(guarded: TestClient, shown: Shown) -> None:
     answer = guarded.get(path, headers=shown(Role.SCHEDULER))
     assert answer.status_code == 200, answer.text
     assert answer.json()["ahead"] is not None
+
+
+def test_who_paid_for_a_part_is_told_the_story_and_who_pays_now_what_is_decided(
+    guarded: TestClient, own_ledger: Ledger, shown: Shown
+) -> None:
+    """Moved away it is the researcher's still as far as it was theirs: its past, and no standing of another's."""
+    path, theirs = "/v1/workloads/waits-video?cluster=alpha", shown(Role.RESEARCHER)
+    before = guarded.get(path, headers=theirs).json()
+    moved_s = seconds(own_ledger.clock.now()) - 60
+    moved = Updated(cluster="alpha", workload="waits-video", account="org/speech")
+    own_ledger.append(told(moved_s, moved))
+    after = guarded.get(path, headers=theirs)
+    assert after.status_code == 200, after.text
+    assert (before["account"], after.json()["account"]) == ("org/vision/video", "org/speech")
+    assert "Changed: org/speech pays." in [event["text"] for event in after.json()["events"]]
+    assert (after.json()["decision"], after.json()["ahead"]) == (None, None)
+    whole = guarded.get(f"{path}&what_if=true", headers=shown(Role.ADMIN)).json()
+    assert whole["decision"] == before["decision"]
+    assert whole["ahead"] is not None

@@ -1,5 +1,6 @@
 """One workload: its story, what was decided about it, why it waits."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -59,8 +60,11 @@ def router(context: Context) -> APIRouter:
                 if caller.is_everywhere:
                     raise
                 raise _unknown(workload) from None
-        if not caller.scope.holds(found.story.account):
+        if not any(caller.scope.holds(account) for account in found.story.payers):
             raise _unknown(workload)
+        if not caller.scope.holds(found.story.account):
+            # It was moved away: what is decided about it by now is told to who pays now.
+            found = replace(found, decided=None, ahead=None)
         return {**found.as_json(), "as_of": context.as_of(believed)}
 
     return routes
