@@ -22,6 +22,7 @@ from gpuledger.database.engine import reading, writing
 from gpuledger.events.budget import AccountCreated
 from gpuledger.events.envelope import Event
 from gpuledger.events.mapping import MappingRule
+from gpuledger.events.workload import Updated
 from gpuledger.kernel.clock import seconds
 from gpuledger.ledger import queries, remapping
 from gpuledger.ledger.admission import Admission, admit
@@ -352,4 +353,28 @@ def test_what_was_decided_stays_decided_and_its_payer_follows_the_rules(ledger: 
     assert ledger.balance("lab/all", "2026-12").held_gpu_ms == 8 * GPU_HOUR
     ledger.append(told(NOW_S + HOUR, ended()))
     assert ledger.balance("lab/all", "2026-12").charged_gpu_ms == 8 * GPU_HOUR
+    assert is_sound(ledger)
+
+
+def test_what_was_moved_is_mapped_by_what_is_said_of_it_before_and_since(ledger: Ledger) -> None:
+    """The rules that come later read each part of a run by the names that it had; they never cut it."""
+    ledger.append(told(0, submitted(account="ours")), told(0, started()), told(4 * HOUR, ended()))
+    ledger.append(told(HOUR, Updated(cluster=CLUSTER, workload="w1", account="theirs")))
+    ledger.append(told(2 * HOUR, Updated(cluster=CLUSTER, workload="w1", labels={"partition": "long"})))
+    assert ledger.used() == {"ours": 8000 * HOUR, "theirs": 8000 * 3 * HOUR}
+    rules = (
+        MappingRule(labels={"partition": ("long",)}, to="lab/long"),
+        MappingRule(account=("ours",), to="lab/old"),
+        MappingRule(account=("theirs",), to="lab/new"),
+    )
+    (group,) = dict(surveyed(ledger, *rules).groups)
+    assert (group.foreign, group.labels, group.account) == ("theirs", (("partition", "long"),), "lab/long")
+    set_rules(ledger, *rules)
+    parts = {"lab/old": 8000 * HOUR, "lab/new": 8000 * HOUR, "lab/long": 8000 * 2 * HOUR}
+    assert ledger.used() == parts
+    assert is_sound(ledger)
+    set_rules(ledger, MappingRule(account=("ours", "theirs"), to="lab/old"), at_s=NOW_S)
+    assert ledger.used() == parts, "the rules of the submission's moment count for all of it"
+    set_rules(ledger, MappingRule(account=("ours", "theirs"), to="lab/one"))
+    assert ledger.used() == {"lab/one": 8000 * 4 * HOUR}
     assert is_sound(ledger)

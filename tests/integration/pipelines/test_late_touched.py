@@ -150,6 +150,11 @@ def samples(ledger: Ledger) -> None:
     ledger.append(seal_event(fact, day(6) + 11 * HOUR_S))
 
 
+def moved_while_it_waited(ledger: Ledger) -> None:
+    """It counts once, on the day on which it began to wait, and is demand of another from the moment on."""
+    ledger.append(told(day(4.5), workload.Updated(cluster=CLUSTER, workload="patient", account="org/vision")))
+
+
 FACTS = {
     late_run: [2],
     later_end: [6, 7, 8],
@@ -160,6 +165,7 @@ FACTS = {
     cancelled_while_waiting: [1, 2, 3],
     class_changed: [9, 10, 11],
     samples: [6],
+    moved_while_it_waited: [3, 4, 5],
 }
 
 

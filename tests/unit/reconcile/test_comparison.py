@@ -127,3 +127,42 @@ def test_a_class_is_explained_or_can_be_mended_or_needs_a_person() -> None:
     assert {klass for klass in Class if not klass.is_explained and not klass.is_mendable} == {
         Class.UNKNOWN, Class.UNREADABLE,
     }  # fmt: skip
+
+
+def moved(at_s: int, **keys: object) -> Known:
+    return known(at_s, events.Updated(**NAMED, **keys))
+
+
+ASKED = known(150, events.Submitted(**NAMED, account="c/a", user="u", gpus_milli=2000))
+OF_B = known(150, events.Submitted(**NAMED, account="c/b", user="u", gpus_milli=2000))
+
+
+def test_a_run_that_was_moved_is_compared_by_who_pays_at_last() -> None:
+    ledger = [
+        ASKED,
+        started(200, account=None),
+        moved(300, account="c/x"),
+        moved(400, account="c/b"),
+        ended(500),
+    ]
+
+    assert compared(ledger, [OF_B, started(200, account="c/b"), ended(500)]) == [None]
+    assert klass(ledger, [ASKED, started(200), ended(500)]) is Class.EDITED
+
+
+def test_all_else_of_a_run_that_was_moved_is_compared_as_ever() -> None:
+    resized = known(350, events.Resized(**NAMED, run="1", gpus_milli=1000, hosts=[]))
+    ledger, record = (
+        [ASKED, started(200, account=None), moved(300, account="c/b")],
+        [started(200, account="c/b")],
+    )
+
+    assert compared([*ledger, resized, ended(500)], [*record, resized, ended(500)]) == [None]
+    assert klass([*ledger, ended(500)], [*record, ended(480)]) is Class.EDITED
+    assert klass([*ledger, ended(500)], [*record, resized, ended(500)]) is Class.LOST
+
+
+def test_an_update_that_moves_nobody_excuses_no_other_account() -> None:
+    ledger = [ASKED, started(200, account=None), moved(300, priority=5), ended(500)]
+
+    assert klass(ledger, [started(200, account="c/b"), ended(500)]) is Class.EDITED

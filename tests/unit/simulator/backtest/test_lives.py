@@ -137,3 +137,32 @@ def test_a_workload_has_one_run_at_a_time() -> None:
 def test_what_asks_for_no_gpu_is_no_demand() -> None:
     assert life([asked(gpus_milli=0)], AS_GIVEN, SIZES) is None
     assert life([ended(500)], AS_GIVEN, SIZES) is None
+
+
+def updated(at_s: int, **keys: object) -> Known:
+    return known(at_s, workload.Updated(**OF, **keys))  # type: ignore[arg-type]
+
+
+def test_it_asks_as_it_did_when_it_first_ran_with_its_last_limit() -> None:
+    one = found(
+        asked(priority=1, time_limit_s=600),
+        updated(120, priority=4, gpus_milli=4_000),
+        started(160),
+        updated(200, account="org/b", priority=9, gpus_milli=16_000, time_limit_s=3_600),
+        ended(500),
+    )
+    assert (one.account, one.priority, one.gpus_milli, one.time_limit_s) == ("org/a", 4, 4_000, 3_600)
+
+
+def test_what_never_ran_asks_as_it_does_by_now_and_waits_once() -> None:
+    one = found(asked(priority=1), updated(120, account="org/b"), updated(130, priority=4))
+    assert (one.account, one.priority, one.waits) == ("org/b", 4, [(100, None)])
+
+
+def test_another_payer_cuts_no_run_and_what_else_changes_does() -> None:
+    resized = known(300, workload.Resized(**OF, run="1", gpus_milli=4_000, hosts=["h1"]))
+    (run,) = found(asked(), started(160), updated(200, account="org/b"), resized, ended(500)).runs
+    assert [(p.from_s, p.to_s, p.placement) for p in run.pieces] == [
+        (160, 300, {"h1": 8_000}),
+        (300, 500, {"h1": 4_000}),
+    ]
