@@ -1,5 +1,6 @@
 """Events of any book -> the ledger and the telemetry store, one transaction per book."""
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -7,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from gpuledger.database.engine import Writer, reading
+from gpuledger.database.engine import Reader, Writer, reading
 from gpuledger.database.meanwhile import Work
 from gpuledger.events import budget
 from gpuledger.events.envelope import ORG_BOOK, Event, book_of, facts_by_kind, make
@@ -19,7 +20,7 @@ from gpuledger.ingest import telemetry
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock
-from gpuledger.ledger import queries, remapping, store, ticking
+from gpuledger.ledger import org_orders, queries, remapping, store, ticking
 from gpuledger.ledger.append import Appended, append
 from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.health_states import state_changes
@@ -27,6 +28,8 @@ from gpuledger.ledger.identity import keys_of, people_of
 from gpuledger.ledger.mapping import Rules
 from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.ticking import Ticked
+
+_LOG = logging.getLogger(__name__)
 
 ACCOUNT_SOURCE = "gpuledger/accounts"
 
@@ -69,6 +72,21 @@ class Taken:
     repeated: int = 0
 
 
+def _in_turn(events: Sequence[Event]) -> Sequence[tuple[str, bool, Sequence[Event]]]:
+    """Return (book, whether they are samples, events): one batch for each, two of ``~org`` where a zone comes late."""
+    batches: dict[tuple[str, bool, bool], list[Event]] = {}
+    facts_came = zone_came_late = False
+    for event in events:
+        book = book_of(event.data)
+        if book != ORG_BOOK:
+            facts_came = True
+        elif facts_came and isinstance(event.data, budget.PolicyChanged) and event.data.timezone:
+            zone_came_late = True
+        is_late = book == ORG_BOOK and zone_came_late
+        batches.setdefault((book, isinstance(event.data, Sampled), is_late), []).append(event)
+    return [(book, is_telemetry, batch) for (book, is_telemetry, _), batch in batches.items()]
+
+
 class Intake:
     """Books events; remembers which accounts exist so that it need not ask for each batch.
 
@@ -84,7 +102,10 @@ class Intake:
             self._accounts = set(queries.account_paths(reader))
             booked = queries.booked_accounts(reader) if remapping.versions(reader) else set()
             self._is_zone_told = queries.is_zone_set(reader) or default_calendar == Calendar()
+            is_begun = bool(queries.clusters(reader))
         self._people: set[str] = set()
+        if is_begun:
+            self._ensure_zone(None)
         # Whoever booked what a mapping led to may have ended before the account was created.
         self.ensure_accounts(booked)
 
@@ -92,6 +113,9 @@ class Intake:
         self, events: Sequence[Event], guard: Guard | None = None, meanwhile: Work | None = None
     ) -> Taken:
         """Book the events; ``guard`` runs in every transaction and moves positions in the last.
+
+        What the organisation orders about its zone and the facts of clusters are booked in turn: in one batch as in
+        many, the zone counts for the facts that follow it, and is refused after facts that are cut by another.
 
         A crash between two transactions is harmless: positions stand still, and the events that are
         read again are known by their identity.
@@ -106,17 +130,14 @@ class Intake:
             Unavailable: When the database cannot be reached.
         """
         taken = Taken()
-        batches: dict[tuple[str, bool], list[Event]] = {}
-        for event in events:
-            batches.setdefault((book_of(event.data), isinstance(event.data, Sampled)), []).append(event)
-        if any(book != ORG_BOOK for book, _ in batches):
-            self._ensure_zone(guard)
+        work, led_to = _in_turn(events), set[str]()
         # Samples are the large stream, and name neither an account nor a person.
-        told = [event for (_, is_telemetry), batch in batches.items() if not is_telemetry for event in batch]
+        told = [event for _, is_telemetry, batch in work if not is_telemetry for event in batch]
         self._ensure_accounts(told, guard)
         self._ensure_people(told, guard)
-        work, led_to = list(batches.items()), set[str]()
-        for number, ((book, is_telemetry), batch) in enumerate(work, 1):
+        for number, (book, is_telemetry, batch) in enumerate(work, 1):
+            if book != ORG_BOOK:
+                self._ensure_zone(guard)
             book_batch = partial(self._count if is_telemetry else self._append, book=book, batch=batch)
             appended = self._booked(book, book_batch, guard, last=number == len(work), meanwhile=meanwhile)
             taken.accepted.update(appended.accepted)
@@ -208,28 +229,44 @@ class Intake:
         if hosts and (concluded := state_changes(writer, book, hosts)):
             append(writer, book, concluded, clock=self.clock, calendar=self._calendar(writer))
 
-    def _calendar(self, writer: Writer) -> Calendar:
+    def _calendar(self, connection: Reader | Writer) -> Calendar:
         # Asked in every transaction: the organisation's zone may have been set since, by another process too.
-        return queries.calendar(writer, self._default_calendar)
+        return queries.calendar(connection, self._default_calendar)
 
     def _ensure_zone(self, guard: Guard | None) -> None:
-        """Write the zone of the settings down before the first fact: other processes may be started without them."""
+        """Write a zone down where this process's settings say another than UTC, for others may be started without them.
+
+        Before the first fact it is that of the settings; what is booked without a zone was cut by UTC, and goes on so.
+        """
         if self._is_zone_told:
             return
 
         def tell(writer: Writer) -> None:
             store.lock_book(writer, ORG_BOOK)
-            if queries.is_zone_set(writer) or queries.clusters(writer):
+            if queries.is_zone_set(writer):
                 return
-            zone = self._default_calendar.timezone
+            if not queries.clusters(writer):
+                org_orders.wait_for_beginners(writer)  # processes with other settings, which find no zone
+            calendar = Calendar() if queries.clusters(writer) else self._default_calendar
             fact = budget.PolicyChanged(
-                policy="organisation", timezone=zone, period=budget.PERIODS[0], by=budget.Part.INGEST
+                policy="organisation",
+                timezone=calendar.timezone,
+                period=budget.PERIODS[0],
+                by=budget.Part.INGEST,
             )
-            event, _ = make(id=f"zone/{zone}", source=ZONE_SOURCE, at_s=0, data=fact)
-            append(writer, ORG_BOOK, [event], clock=self.clock, calendar=self._default_calendar)
+            event, _ = make(id=f"zone/{calendar.timezone}", source=ZONE_SOURCE, at_s=0, data=fact)
+            append(writer, ORG_BOOK, [event], clock=self.clock, calendar=calendar)
 
         self._booked(ORG_BOOK, tell, guard)
         self._is_zone_told = True
+        with reading(self.engine) as reader:
+            zone = self._calendar(reader).timezone
+        if zone != self._default_calendar.timezone:
+            _LOG.warning(
+                "GPULEDGER_TIMEZONE is %s and does not count: days of this ledger are cut by %s",
+                self._default_calendar.timezone,
+                zone,
+            )
 
     def _ensure_people(self, events: Sequence[Event], guard: Guard | None) -> None:
         """Give people a key on first sight, before books that meet the same new person could wait for each other."""

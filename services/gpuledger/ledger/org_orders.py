@@ -51,8 +51,7 @@ def _check_zones(writer: Writer, zones: Sequence[str], calendar: Calendar) -> No
     moved = next((zone for zone in zones if zone != present), None)
     if moved is None:
         return
-    # Batches that are under way end first, and no cluster begins until this is committed.
-    driver(writer).execute("LOCK TABLE ledger.books IN EXCLUSIVE MODE")
+    wait_for_beginners(writer)
     if booked := queries.clusters(writer):
         raise BadRecord(
             f"organisation.timezone: {moved} differs from {present}, and facts of {', '.join(booked)} are booked by"
@@ -60,6 +59,11 @@ def _check_zones(writer: Writer, zones: Sequence[str], calendar: Calendar) -> No
             code="zone-in-use",
             hint=ZONE_HINT,
         )
+
+
+def wait_for_beginners(writer: Writer) -> None:
+    """Let batches that are under way end first; no cluster begins until this transaction is committed."""
+    driver(writer).execute("LOCK TABLE ledger.books IN EXCLUSIVE MODE")
 
 
 def _check_settings(writer: Writer, settings: Sequence[tuple[int, PolicyChanged]]) -> None:

@@ -4,6 +4,7 @@ import datetime as dt
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from decimal import Decimal
 
 import pytest
@@ -17,9 +18,11 @@ from gpuledger.events.registry import Fact
 from gpuledger.ingest.intake import Intake
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import FixedClock
+from gpuledger.kernel.errors import BadRecord
 from gpuledger.ledger import queries
 from gpuledger.ledger.append import append
 from gpuledger.ledger.balances import BalanceQuery, balances
+from gpuledger.ledger.rebuild import check
 
 NOON = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
 OCTOBER_29 = int(dt.datetime(2017, 10, 29, 22, 30, tzinfo=dt.UTC).timestamp())
@@ -265,3 +268,67 @@ def test_a_zone_that_a_budget_file_set_is_not_told_again(engine: sa.Engine) -> N
     tokyo.take([make(id="zone", source="test", at_s=0, data=BERLIN)[0]])
     tokyo.take([told(0, submitted())])
     assert rows(engine, ZONES) == [("Europe/Berlin",)]
+
+
+def test_facts_that_were_booked_before_any_zone_are_cut_by_utc_whatever_a_process_is_started_with(
+    engine: sa.Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    late = 16 * 3600  # the next day in Tokyo
+    Intake(engine, FixedClock(NOON), Calendar()).take(run_of(late, late + 60))
+    tokyo = Intake(engine, FixedClock(NOON), Calendar("Asia/Tokyo"))
+    assert [record.getMessage() for record in caplog.records] == [
+        "GPULEDGER_TIMEZONE is Asia/Tokyo and does not count: days of this ledger are cut by UTC"
+    ]
+    tokyo.take([told(late + 120, workload.Ended(cluster="alpha", workload="w1", run="r1", reason="x"))])
+    tokyo.take([told(0, submitted("beta"))])
+    assert rows(engine, ZONES) == [("UTC",)]
+    assert rows(engine, "SELECT DISTINCT effective_on::text FROM ledger.postings") == [("1970-01-01",)]
+    with reading(engine) as reader:
+        assert queries.calendar(reader, Calendar("Asia/Tokyo")) == Calendar()
+        assert check(reader, Calendar("Asia/Tokyo")).ok
+
+
+def test_who_begins_a_book_while_the_zone_of_the_settings_is_written_down_is_waited_for(
+    engine: sa.Engine,
+) -> None:
+    tokyo = Intake(engine, FixedClock(NOON), Calendar("Asia/Tokyo"))
+    late = 16 * 3600
+    with ThreadPoolExecutor() as pool:
+        with writing(engine) as writer:
+            append(writer, "alpha", run_of(late, late + 60), clock=FixedClock(NOON), calendar=Calendar())
+            waits = pool.submit(tokyo.take, [told(0, submitted("beta"))])
+            with pytest.raises(FutureTimeout):
+                waits.result(0.5)
+        waits.result(30)
+    assert rows(engine, ZONES) == [("UTC",)]
+    with reading(engine) as reader:
+        assert check(reader, Calendar("Asia/Tokyo")).ok
+
+
+@pytest.mark.parametrize("default", [Calendar(), Calendar("Asia/Tokyo")])
+@pytest.mark.parametrize("is_one_batch", [True, False])
+def test_a_zone_and_the_facts_of_its_batch_are_booked_in_turn(
+    engine: sa.Engine, default: Calendar, *, is_one_batch: bool
+) -> None:
+    """Other orders come first, so that the order of books alone would take the zone before the facts."""
+    intake = Intake(engine, FixedClock(NOON), default)
+    before, facts, zone = told(0, budget.AccountCreated(account="org/a")), run_of(0, 60), told(0, BERLIN)
+    *turns, last = [[before, *facts, zone]] if is_one_batch else [[before], facts, [zone]]
+    for turn in turns:
+        intake.take(turn)
+    with pytest.raises(BadRecord, match=f"Europe/Berlin differs from {default.timezone}"):
+        intake.take(last)
+    assert ("Europe/Berlin",) not in rows(engine, ZONES)
+    with reading(engine) as reader:
+        assert queries.calendar(reader, Calendar()) == default
+
+
+@pytest.mark.parametrize("default", [Calendar(), Calendar("Asia/Tokyo")])
+def test_a_zone_counts_for_the_facts_that_follow_it_in_its_batch(
+    engine: sa.Engine, default: Calendar
+) -> None:
+    intake = Intake(engine, FixedClock(NOON), default)
+    intake.take([told(0, BERLIN), *run_of(OCTOBER_29, OCTOBER_29 + 3600)])
+    assert rows(engine, ZONES) == [("Europe/Berlin",)]
+    days = rows(engine, "SELECT DISTINCT effective_on::text FROM ledger.postings ORDER BY 1")
+    assert days == [("2017-10-29",), ("2017-10-30",)]
