@@ -148,7 +148,7 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         cost=cost,
         open_gpu_ms=open_gpu_ms,
         superseded=superseded(told.known),
-        payers=frozenset({account, *(of.account for of in (*history.segments, *history.waits))}),
+        payers=frozenset({account, *history.accounts}),
     )
 
 
