@@ -147,6 +147,7 @@ def test_an_admission_holds_what_is_asked_for_by_now_and_decides_anew_for_anothe
     assert not again.repeated
     assert (first.decision.account, again.decision.account) == ("org/vision", "org/speech")
     assert again.decision.gpus_milli == 1000
+    assert funded.rows(SUM) == [("org/speech", "held", 1)], "nothing is held any more at whom it left"
     assert is_sound(funded)
 
 

@@ -183,6 +183,19 @@ def test_a_late_fact_touches_the_days_that_it_changes(
     assert [(each - START).days for each in found.days] == expected
 
 
+def test_of_a_wait_that_was_cut_the_later_part_touches_the_day_on_which_it_all_began(ledger: Ledger) -> None:
+    """It is told there of whom it is at last; no part that begins on that day is another, and no run is."""
+    cancelled_while_waiting(ledger)
+
+    def moved(at_s: int, account: str) -> None:
+        ledger.append(told(at_s, workload.Updated(cluster=CLUSTER, workload="given-up", account=account)))
+
+    moved(day(2.2), "org")
+    test_a_late_fact_touches_the_days_that_it_changes(
+        ledger, lambda _: moved(day(2.6), "org/speech"), [1, 2, 3]
+    )
+
+
 def test_a_fact_that_changes_nothing_touches_nothing(ledger: Ledger) -> None:
     since = mark(ledger)
     ledger.append(told(day(6) + 10 * HOUR_S + 60, ended("w6", reason="failed"), source="test/other"))
