@@ -19,9 +19,10 @@ from tests.integration.ledger.test_admission import NOW_S, ask, funded, hard, is
 from tests.integration.ledger.test_closing import DECEMBER, close
 
 from gpuledger.database.engine import reading, writing
-from gpuledger.events.budget import AccountCreated
+from gpuledger.events.budget import AccountCreated, PolicyChanged
 from gpuledger.events.closing import LedgerTicked
 from gpuledger.events.workload import Requeued, Updated
+from gpuledger.kernel.calendar import Calendar
 from gpuledger.ledger import state, story
 from gpuledger.ledger.landing import land
 from gpuledger.ledger.ownership import within
@@ -160,3 +161,42 @@ def test_a_run_that_is_moved_to_a_hard_account_without_budget_goes_on_unallocate
         landed = land(writer, CLUSTER, clock=funded.clock, calendar=funded.calendar, slice_s=60)
     assert landed.landed == ["w1/r1"]
     assert is_sound(funded)
+
+
+def test_a_run_that_is_moved_on_a_day_of_25_hours_at_the_edge_of_a_period_is_cut_there_to_the_second(
+    ledger: Ledger,
+) -> None:
+    """The last Sunday of October in Berlin, and the month that ends at 23:00 UTC six days later."""
+    ledger.calendar = Calendar("Europe/Berlin")
+    order(ledger, PolicyChanged(policy="organisation", timezone="Europe/Berlin", period="month", by="ada"))
+    begin_s, turn_s, edge_s = (at(f"2026-10-{moment}:00:00Z") for moment in ("24T22", "25T01", "31T23"))
+    ledger.append(told(begin_s, submitted()), told(begin_s, started()))
+    ledger.append(told(begin_s + 2 * HOUR, LedgerTicked(cluster=CLUSTER)))
+    ledger.append(told(turn_s, updated(account="org/speech")))
+    ledger.append(told(edge_s, updated(account="org/music")), told(edge_s + 60, ended()))
+    net = ledger.net()
+    day = {account: sum(v for (_, a, _, d), v in net.items() if (a, d) == (account, "2026-10-25"))
+           for account in ("org/vision", "org/speech")}  # fmt: skip
+    assert day == {"org/vision": 8000 * 3 * HOUR, "org/speech": 8000 * 22 * HOUR}
+    assert {(a, d): v for (_, a, _, d), v in net.items() if d >= "2026-10-31"} == {
+        ("org/speech", "2026-10-31"): 8000 * 24 * HOUR, ("org/music", "2026-11-01"): 8000 * 60,
+    }  # fmt: skip
+    assert is_sound(ledger)
+
+
+def test_a_limit_that_ran_out_between_two_ticks_and_was_extended_then_is_charged_to_who_paid_when(
+    ledger: Ledger,
+) -> None:
+    def charged() -> dict[str, int]:
+        return {account: gpu_ms for (_, account, _, _), gpu_ms in ledger.net().items()}
+
+    ledger.append(told(0, submitted(time_limit_s=HOUR)), told(0, started()))
+    ledger.append(told(HOUR, LedgerTicked(cluster=CLUSTER)))
+    ledger.append(told(90 * 60, updated(account="org/speech")))
+    ledger.append(told(2 * HOUR, LedgerTicked(cluster=CLUSTER)))
+    assert charged() == {"org/vision": 8000 * HOUR}, "nobody is charged beyond the limit"
+    ledger.append(told(100 * 60, updated(time_limit_s=3 * HOUR)))
+    assert charged() == {"org/vision": 8000 * 90 * 60, "org/speech": 8000 * 30 * 60}
+    ledger.append(told(5 * HOUR, LedgerTicked(cluster=CLUSTER)))
+    assert charged() == {"org/vision": 8000 * 90 * 60, "org/speech": 8000 * 90 * 60}
+    assert is_sound(ledger)
