@@ -16,6 +16,7 @@ from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger.facts import STOPS, Known, rank, winner
 from gpuledger.ledger.holds import admission_of
 from gpuledger.ledger.requests import said_otherwise
+from gpuledger.ledger.segments import derive
 
 _FURTHEST = "the furthest version of a record counts"
 _BECAUSE = (
@@ -33,6 +34,7 @@ _OF_SUBMISSIONS = ("a submission that was told by itself counts before one that 
 
 _ANEW = "a submission says anew all that is asked for"
 _OVER = "a run that is over does not change any more"
+_DONE = "what is over does not change any more"
 _ADMITTED = "of the class of a run the recorded decision counts"
 _UNSAID = frozenset({"cluster", "workload", "run", "version", "basis"})
 """What a fact says of itself rather than of what happened."""
@@ -91,7 +93,9 @@ def superseded(known: Iterable[Known]) -> tuple[Superseded, ...]:
     found = [one for rivals in _rivals(every) for one in _losers(rivals)]
     lost = [one.fact for one in found]
     found += [
-        one for one in (*_too_late(every), *_overruled(every), *_updates(every)) if one.fact not in lost
+        one
+        for one in (*_too_late(every), *_overruled(every), *_updates(every), *_after_the_end(every))
+        if one.fact not in lost
     ]
     return tuple(sorted(found, key=lambda one: (one.fact.at_s, rank(one.fact))))
 
@@ -164,6 +168,25 @@ def _updates(known: Sequence[Known]) -> Iterator[Superseded]:
         counting = said_otherwise(of)
         for fact in of:
             yield from _outranked(fact, counting)
+
+
+def _after_the_end(known: Sequence[Known]) -> Iterator[Superseded]:
+    """Yield updates of a workload that was over by then, and was not begun again."""
+    updates = [fact for fact in known if isinstance(fact.data, events.Updated)]
+    stops: dict[str | None, list[Known]] = {}
+    for fact in known:
+        if isinstance(fact.data, STOPS):
+            stops.setdefault(fact.data.run, []).append(fact)
+    counting = [counts for of in stops.values() if (counts := winner(of)) is not None]
+    ends = [fact for fact in counting if isinstance(fact.data, events.Ended)]
+    if not updates or not ends:
+        return
+    history = derive(known)
+    until = [*(held.to_s for held in history.segments), *(wait.to_s for wait in history.waits)]
+    last = max(ends, key=lambda fact: (fact.at_s, rank(fact)))
+    for fact in updates:
+        if fact.at_s > last.at_s and all(to_s is not None and to_s < fact.at_s for to_s in until):
+            yield Superseded(fact, last, _DONE)
 
 
 def _outranked(fact: Known, counting: Mapping[str, Known]) -> Iterator[Superseded]:

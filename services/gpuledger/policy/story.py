@@ -119,7 +119,9 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         told: What is known.
         config: The knobs; the protection cap of runs that nobody admitted.
     """
-    requests = requests_of(told.known, told.rules)
+    lost = superseded(told.known)
+    void = {id(one.fact) for one in lost if one.of is None}
+    requests = requests_of((fact for fact in told.known if id(fact) not in void), told.rules)
     asked = asked_at(requests, at_s)
     history = derive(told.known, told.rules)
     found = [
@@ -147,7 +149,7 @@ def tell(cluster: str, workload: str, at_s: int, told: Told, config: PolicyConfi
         happenings=tuple(sorted(found, key=lambda one: (one.at_s, one.what == AGAIN))),
         cost=cost,
         open_gpu_ms=open_gpu_ms,
-        superseded=superseded(told.known),
+        superseded=lost,
         payers=frozenset({account, *history.accounts}),
     )
 

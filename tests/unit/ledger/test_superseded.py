@@ -186,3 +186,16 @@ def test_of_updates_of_one_moment_what_lost_is_shown_key_by_key() -> None:
     (whole,) = superseded([submitted(THREE), truth, fact(FIVE, events.Updated, priority=5)])
     assert (whole.by, whole.of) == (truth, None)
     assert superseded([submitted(THREE), truth, fact(FIVE, events.Updated, priority=7)]) == ()
+
+
+def test_an_update_of_what_is_over_is_shown_until_it_is_submitted_anew() -> None:
+    start = fact(THREE, events.Started, run="1", attempt=1, gpus_milli=8000, hosts=["h"])
+    late, at_once = (fact(at_s, events.Updated, account="org/b") for at_s in (FIVE + 1, FIVE))
+    known = [submitted(THREE, version=1), start, ended(FIVE), at_once, late]
+    (one,) = superseded(known)
+    assert (one.fact, one.by, one.because) == (late, known[2], "what is over does not change any more")
+    assert superseded([*known, submitted(FIVE + 1, version=2)]) == ()
+    truth = ended(FIVE - 1, "reconcile/slurm")
+    assert {one.by for one in superseded([*known, truth]) if one.fact in (late, at_once)} == {truth}
+    requeued = fact(FIVE, events.Requeued, run="1", reason="x")
+    assert superseded([*known[:2], requeued, late]) == ()

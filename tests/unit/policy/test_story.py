@@ -200,3 +200,11 @@ def test_the_cost_counts_what_is_not_booked_yet_of_an_open_run() -> None:
 def test_a_run_that_nobody_submitted_has_a_story_too() -> None:
     found = story(started(100, account="org/z"))
     assert (found.account, found.gpus_milli, found.minimum_runtime_s) == ("org/z", 8000, None)
+
+
+def test_what_was_changed_after_the_end_is_no_part_of_the_story_and_shown_as_lost() -> None:
+    known = [submitted(), started(60), fact(120, events.Ended, run="1", reason="completed")]
+    late = fact(180, events.Updated, account="org/other")
+    found = story(*known, late)
+    assert [one.fact for one in found.superseded] == [late]
+    assert told(found) == told(story(*known))
