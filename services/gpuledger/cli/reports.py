@@ -11,7 +11,8 @@ from gpuledger.cli.output import print_json, print_table
 
 def usage(
     by: Annotated[
-        str, typer.Option("--by", help="account, month, day, user, class, cluster, host or model.")
+        str,
+        typer.Option("--by", help="account, month, day, user, class, cluster, host, model or label:NAME."),
     ] = "account",
     cluster: Cluster = None,
     account: Annotated[
@@ -29,13 +30,11 @@ def usage(
     from gpuledger.database.opening import open_database
     from gpuledger.kernel.amounts import gpu_hours
     from gpuledger.kernel.clock import SystemClock, seconds
-    from gpuledger.kernel.errors import Refused
     from gpuledger.ledger import queries
-    from gpuledger.ledger.usage import By, UsageQuery
+    from gpuledger.ledger.usage import UsageQuery, key_of
     from gpuledger.ledger.usage import usage as read_usage
 
-    if by not in set(By):
-        raise Refused(f"--by: {by!r} is not a key", hint=f"one of {', '.join(By)}")
+    key = key_of(by)
     config, known_at = settings.load(), recorded(as_of)
     with open_database(config) as engine, reading(engine) as reader:
         queries.require_cluster(reader, cluster)
@@ -44,7 +43,7 @@ def usage(
         calendar = queries.calendar(reader, config.calendar, known_at)
         from_s, to_s = window(from_, to, calendar)
         query = UsageQuery(
-            by=By(by),
+            by=key,
             cluster=cluster,
             account=account,
             from_s=from_s,

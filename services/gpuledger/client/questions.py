@@ -96,7 +96,7 @@ def usage(
 ) -> Ask[answers.Usage]:
     """Return GPU-time used, of an account and what is below it where one is named.
 
-    Keyed by account, month, day, user, class, cluster, host or model.
+    Keyed by account, month, day, user, class, cluster, host, model or ``label:NAME``, the values of a label.
     """
     return get(
         answers.Usage,

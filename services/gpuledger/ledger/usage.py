@@ -1,4 +1,4 @@
-"""GPU-time used, by whatever people ask: account, month, day, user, class, cluster, host, model.
+"""GPU-time used, by whatever people ask: account, month, day, user, class, cluster, host, model, a label.
 
 Physical, both classes. Closed segments count within the window; the open remainder of runs that go on
 counts up to the report's end, and as *provisional* only. ``used`` is the part that the gpu_util rung saw
@@ -7,11 +7,11 @@ missing is unknown, never zero).
 """
 
 import datetime as dt
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, TypeVar, assert_never
+from typing import Any, NamedTuple, TypeVar, assert_never
 
 from gpuledger.database.engine import Reader
 from gpuledger.events.envelope import ORG_BOOK
@@ -20,13 +20,20 @@ from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.apportion import apportion
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant, iso, seconds
-from gpuledger.ledger import queries
+from gpuledger.kernel.errors import Refused
+from gpuledger.ledger import queries, spells
 from gpuledger.ledger.copying import driver
 
 _T = TypeVar("_T")
 
 RUNG = "gpu_util"
 """The rung of the utilisation ladder that ``used`` stands for: liveness."""
+
+UNKNOWN = "unknown"
+"""The visible key of time of which nobody said the host, the model or the label."""
+
+LABEL = "label:"
+"""Before the name of a label, where rows are keyed by its values."""
 
 
 class By(StrEnum):
@@ -42,6 +49,30 @@ class By(StrEnum):
     MODEL = "model"
 
 
+class ByLabel(NamedTuple):
+    """Rows are keyed by the values of a label, as submissions and updates give them."""
+
+    name: str
+
+
+Key = By | ByLabel
+KEYS = (*By, f"{LABEL}NAME")
+"""What rows are keyed by, as people write it."""
+
+
+def key_of(text: str) -> Key:
+    """Return what somebody wants rows keyed by.
+
+    Raises:
+        Refused: No such key; a label without a name is none.
+    """
+    if text.startswith(LABEL) and text != LABEL:
+        return ByLabel(text.removeprefix(LABEL))
+    if text not in set(By):
+        raise Refused(f"--by: {text!r} is not a key", hint=f"one of {', '.join(KEYS)}")
+    return By(text)
+
+
 @dataclass(frozen=True, slots=True)
 class UsageQuery:
     """What is asked.
@@ -55,7 +86,7 @@ class UsageQuery:
         as_of: Recorded time: what the book said then; now unless given.
     """
 
-    by: By
+    by: Key
     cluster: str | None = None
     account: str | None = None
     from_s: int | None = None
@@ -120,8 +151,9 @@ def usage(
     as_of = query.as_of or instant(now_s)
     end_s = min(query.to_s if query.to_s is not None else now_s, now_s, seconds(as_of))
     calendar = queries.calendar(reader, default_calendar or Calendar(), query.as_of)
-    pieces = _pieces(reader, query, end_s, calendar)
-    used = _used(reader, query, end_s, calendar)
+    said = _said(reader, query, end_s)
+    pieces = _pieces(reader, query, end_s, calendar, said)
+    used = _used(reader, query, end_s, calendar, said)
     if query.by is By.ACCOUNT:
         org_seq = None if query.as_of is None else queries.sequences(reader, as_of).get(ORG_BOOK)
         inner = queries.inner_accounts(reader, org_seq)
@@ -153,16 +185,16 @@ def _coverage(sampled: int, assigned: int) -> Decimal | None:
     return (Decimal(sampled) / assigned).quantize(Decimal("0.0001"))
 
 
-_KEYS = {
+_KEYS: dict[Key, str] = {
     By.ACCOUNT: "s.account",
     By.USER: "s.user_token",
     By.CLASS: "s.class",
     By.CLUSTER: "s.book",
-    By.MODEL: "coalesce(s.gpu_model, 'unknown')",
+    By.MODEL: f"coalesce(s.gpu_model, '{UNKNOWN}')",
     By.MONTH: "c.key",
     By.DAY: "c.key",
-    By.HOST: "h.key",
 }
+_BY_LABEL = f"coalesce(said.said, '{UNKNOWN}')"
 
 
 _WITHIN = "(%(account)s::text IS NULL OR s.account = %(account)s OR starts_with(s.account, %(below)s))"
@@ -192,7 +224,7 @@ def _cuts(query: UsageQuery, span: tuple[int, int], calendar: Calendar) -> list[
                 (day.isoformat(), calendar.day_start_s(day), calendar.day_start_s(day + dt.timedelta(days=1)))
                 for day in days
             ]
-        case By.ACCOUNT | By.USER | By.CLASS | By.CLUSTER | By.MODEL | By.HOST:
+        case By.ACCOUNT | By.USER | By.CLASS | By.CLUSTER | By.MODEL | By.HOST | ByLabel():
             return [("", start_s, end_s)]
         case _ as never:
             assert_never(never)
@@ -214,7 +246,7 @@ def _span(reader: Reader, query: UsageQuery, end_s: int) -> tuple[int, int]:
 
 
 def _pieces(
-    reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar
+    reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar, said: spells.Table
 ) -> dict[str, tuple[int, int, int]]:
     """Return key -> (gpu_ms of closed segments, provisional gpu_ms, estimated part of the first)."""
     span = _span(reader, query, end_s)
@@ -225,18 +257,20 @@ def _pieces(
     keys, starts, ends = (list(column) for column in zip(*cuts, strict=True))
     starts[0] = max(starts[0], start_s)
     ends[-1] = min(ends[-1], stop_s)
-    per_host = query.by is By.HOST
     as_of_sql, as_of_values = queries.in_force(reader, query.as_of)
     # A run that goes on counts up to its declared limit at most.
-    amount = "s.gpus_milli * (least(s.until_s, c.end_s) - greatest(s.from_s, c.start_s))"
+    amount = (
+        "s.gpus_milli * (least(s.until_s, c.end_s, said.to_s) - greatest(s.from_s, c.start_s, said.from_s))"
+    )
     sql = f"""
         WITH c AS (SELECT * FROM unnest(%(keys)s::text[], %(starts)s::bigint[], %(ends)s::bigint[])
                         WITH ORDINALITY AS c (key, start_s, end_s, n)),
              s AS (SELECT *, extract(epoch FROM from_at)::bigint AS from_s, extract(epoch FROM to_at)::bigint AS to_s,
                           extract(epoch FROM coalesce(to_at, capped_at))::bigint AS until_s
                    FROM ledger.segments AS s
-                   WHERE (%(cluster)s::text IS NULL OR s.book = %(cluster)s) AND {_WITHIN} AND {as_of_sql})
-        SELECT {"s.hosts" if per_host else _KEYS[query.by]} AS key,
+                   WHERE (%(cluster)s::text IS NULL OR s.book = %(cluster)s) AND {_WITHIN} AND {as_of_sql}),
+             {said.sql}
+        SELECT {_key(query.by)} AS key,
                coalesce(sum({amount}) FILTER (WHERE s.to_s IS NOT NULL), 0)::bigint,
                coalesce(sum({amount}) FILTER (WHERE s.to_s IS NULL), 0)::bigint,
                coalesce(sum({amount}) FILTER (WHERE s.to_s IS NOT NULL AND s.estimated), 0)::bigint
@@ -246,6 +280,8 @@ def _pieces(
             greatest(1, width_bucket(s.from_s, %(starts)s::bigint[])),
             width_bucket(least(s.until_s, %(stop)s) - 1, %(starts)s::bigint[])) AS touched (n)
         JOIN c ON c.n = touched.n AND s.from_s < c.end_s AND (s.until_s IS NULL OR s.until_s > c.start_s)
+        LEFT JOIN said ON said.book = s.book AND said.workload = s.workload AND (said.run IS NULL OR said.run = s.run)
+            AND said.from_s < least(s.until_s, c.end_s) AND said.to_s > greatest(s.from_s, c.start_s)
         GROUP BY 1
     """
     values = {
@@ -256,47 +292,80 @@ def _pieces(
         "cluster": query.cluster,
         **_within(query),
         **as_of_values,
+        **said.values,
     }
     rows = driver(reader).execute(sql, values).fetchall()
-    return _by_host(rows) if per_host else {key: (a, b, c) for key, a, b, c in rows}
+    return _by_host(rows) if query.by is By.HOST else {key: (a, b, c) for key, a, b, c in rows}
 
 
-def _by_host(rows: Iterable[tuple[list[str], int, int, int]]) -> dict[str, tuple[int, int, int]]:
-    """Spread a run's GPU-time evenly over its hosts, to the unit; runs without hosts are ``unknown``."""
+def _key(by: Key) -> str:
+    """Return the expression of the key that amounts are summed by; of hosts, all of a run and what was told of them."""
+    if by is By.HOST:
+        return "jsonb_build_array(s.hosts, said.said)"
+    return _BY_LABEL if isinstance(by, ByLabel) else _KEYS[by]
+
+
+_SAID_OF_BUCKETS = """LEFT JOIN said ON said.book = b.book AND said.workload = b.workload
+            AND extract(epoch FROM b.bucket_at) + 300 > said.from_s
+            AND extract(epoch FROM b.bucket_at) + 300 <= said.to_s"""
+"""The join of a bucket with what was told last before its end, as with its segment."""
+
+
+def _said(reader: Reader, query: UsageQuery, end_s: int) -> spells.Table:
+    """Return what was told besides segments that the key needs; nothing for keys that segments hold."""
+    asked = spells.Asked(query.cluster, query.from_s, end_s, query.as_of)
+    if isinstance(query.by, ByLabel):
+        return spells.table(spells.label_spells(reader, asked, query.by.name))
+    return spells.table(spells.host_spells(reader, asked) if query.by is By.HOST else ())
+
+
+def _by_host(rows: Iterable[tuple[list[Any], int, int, int]]) -> dict[str, tuple[int, int, int]]:
+    """Divide runs' GPU-time among their hosts, to the unit; runs without hosts are ``unknown``.
+
+    Each host gets what was told that it gives, which is exact; where nobody told, all give as much.
+    """
     found: dict[str, list[int]] = {}
-    for hosts, *amounts in rows:
-        names = sorted(hosts) or ["unknown"]
+    for (hosts, said), *amounts in rows:
+        names = sorted(hosts) or [UNKNOWN]
+        weights: Sequence[int] = [1] * len(names)
+        if said is not None:
+            told = spells.milli_by_host(said)
+            names, weights = list(told), list(told.values())
         for column, amount in enumerate(amounts):
-            for name, part in zip(names, apportion(amount, [1] * len(names)), strict=True):
+            for name, part in zip(names, apportion(amount, weights), strict=True):
                 found.setdefault(name, [0, 0, 0])[column] += part
     return {name: (a, b, c) for name, (a, b, c) in found.items()}
 
 
-def _used(reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar) -> dict[str, tuple[int, int]]:
+def _used(
+    reader: Reader, query: UsageQuery, end_s: int, calendar: Calendar, said: spells.Table
+) -> dict[str, tuple[int, int]]:
     """Return key -> (sampled gpu_ms, used gpu_ms x 1e6); five-minute buckets that begin in the window."""
+    start = query.from_s if query.from_s is not None else 0
     if query.by is By.HOST:
         key = "split_part(b.gpu, '/', 1)"
     elif query.by in (By.MONTH, By.DAY):
         form = "YYYY-MM" if query.by is By.MONTH else "YYYY-MM-DD"
         key = f"to_char(b.bucket_at AT TIME ZONE %(timezone)s, '{form}')"
     else:
-        key = _KEYS[query.by]
+        key = _key(query.by)
     as_of_sql, as_of_values = queries.in_force(reader, query.as_of)
     sql = f"""
+        WITH {said.sql}
         SELECT {key} AS key, sum(b.sampled_gpu_ms)::bigint, sum(b.used_gpu_upms)::numeric
         FROM telemetry.run_buckets AS b
         JOIN LATERAL (SELECT s.* FROM ledger.segments AS s
                       WHERE s.book = b.book AND s.workload = b.workload AND s.run = b.run AND {as_of_sql}
                         AND s.from_at < b.bucket_at + interval '5 minutes'
                       ORDER BY s.from_at DESC LIMIT 1) AS s ON true
+        {_SAID_OF_BUCKETS if isinstance(query.by, ByLabel) else ""}
         WHERE b.rung = %(rung)s AND (%(cluster)s::text IS NULL OR b.book = %(cluster)s) AND {_WITHIN}
           AND b.bucket_at >= to_timestamp(%(start)s) AND b.bucket_at < to_timestamp(%(end)s)
         GROUP BY 1
     """
-    start = query.from_s if query.from_s is not None else 0
     values = {
         "rung": RUNG, "cluster": query.cluster, "start": start, "end": end_s, "timezone": calendar.timezone,
-        **_within(query), **as_of_values,
+        **_within(query), **as_of_values, **said.values,
     }  # fmt: skip
     rows = driver(reader).execute(sql, values).fetchall()
     return {key: (sampled, int(used)) for key, sampled, used in rows}

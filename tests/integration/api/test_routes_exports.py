@@ -76,7 +76,13 @@ def test_use_is_written_as_it_is_answered(run_over: Ledger, guarded: TestClient,
     assert [(row["key"], int(row["gpu_ms"])) for row in rows] == [
         (row["key"], row["gpu_ms"]) for row in answer
     ]
-    assert guarded.get("/v1/exports/usage?by=user", headers=shown(Role.VIEWER)).status_code == 403
+
+
+@pytest.mark.parametrize("by", ["user", "label:owner"])
+def test_who_may_not_see_people_sees_no_labels_either(guarded: TestClient, shown: Shown, by: str) -> None:
+    for path in ("/v1/exports/usage", "/v1/usage"):
+        assert guarded.get(f"{path}?by={by}", headers=shown(Role.VIEWER)).status_code == 403
+        assert guarded.get(f"{path}?by={by}", headers=shown(Role.RESEARCHER)).status_code == 200
 
 
 def test_what_is_wrong_is_said_before_the_first_byte(guarded: TestClient, shown: Shown) -> None:

@@ -18,7 +18,7 @@ from gpuledger.kernel.clock import FixedClock
 from gpuledger.ledger.append import Appended, append
 from gpuledger.ledger.balances import Balance, BalanceQuery, balance
 from gpuledger.ledger.rebuild import state_digest
-from gpuledger.ledger.usage import By, UsageQuery, UsageReport, usage
+from gpuledger.ledger.usage import UsageQuery, UsageReport, key_of, usage
 
 CLUSTER = "alpha"
 SOURCE = "test/stream"
@@ -150,7 +150,7 @@ class Ledger:
     def usage(self, by: str = "account", now: str = "2026-12-01T12:00:00Z", **query: Any) -> UsageReport:  # noqa: ANN401
         """Report use."""
         with reading(self.engine) as reader:
-            return usage(reader, UsageQuery(by=By(by), **query), at(now), self.calendar)
+            return usage(reader, UsageQuery(by=key_of(by), **query), at(now), self.calendar)
 
     def used(self, by: str = "account", now: str = "2026-12-01T12:00:00Z", **query: Any) -> dict[str, int]:  # noqa: ANN401
         """Report use as key -> gpu_ms."""

@@ -20,11 +20,13 @@ from tests.integration.ledger.books import (
 
 from gpuledger.database.engine import writing
 from gpuledger.events.budget import AccountCreated
+from gpuledger.events.envelope import Event
 from gpuledger.events.telemetry import GpuSample, Sampled
-from gpuledger.events.workload import ClassChanged, Resized
+from gpuledger.events.workload import ClassChanged, Resized, Updated
 from gpuledger.ingest import telemetry
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.ledger.usage import By
+from gpuledger.kernel.errors import Refused
+from gpuledger.ledger.usage import By, key_of
 
 OCTOBER_31 = at("2017-10-31T22:30:00Z")
 NOVEMBER_1 = at("2017-11-01T03:15:00Z")
@@ -87,6 +89,71 @@ def test_use_by_user_is_keyed_by_tokens_not_names(busy: Ledger) -> None:
 def test_hosts_share_a_run_to_the_last_unit(ledger: Ledger) -> None:
     ledger.append(*run_of(0, 100, gpus_milli=1, hosts=["c", "a", "b"]))
     assert ledger.used("host") == {"a": 34, "b": 33, "c": 33}
+
+
+def test_hosts_have_what_was_told_that_each_gives(ledger: Ledger) -> None:
+    uneven = {"h1": 5000, "h2": 2000, "h3": 1000}
+    ledger.append(*run_of(0, HOUR, hosts=["h1", "h2", "h3"], host_gpus_milli=uneven))
+    assert ledger.used("host") == {"h1": 5 * GPU_HOUR, "h2": 2 * GPU_HOUR, "h3": GPU_HOUR}
+
+
+def test_a_resize_tells_what_each_host_gives_from_then_on_though_the_size_stays(ledger: Ledger) -> None:
+    moved = Resized(
+        cluster=CLUSTER, workload="w1", run="r1", gpus_milli=8000, hosts=["h1", "h2"],
+        host_gpus_milli={"h1": 1000, "h2": 7000},
+    )  # fmt: skip
+    ledger.append(*run_of(0, 2 * HOUR, hosts=["h1", "h2"]), told(HOUR, moved))
+    assert ledger.used("host") == {"h1": 5 * GPU_HOUR, "h2": 11 * GPU_HOUR}
+
+
+@pytest.mark.parametrize("wrong", [{"h1": 8000, "h9": 0}, {"h1": 4000, "h2": 3000}])
+def test_amounts_that_say_nothing_leave_a_run_evenly_on_its_hosts(
+    ledger: Ledger, wrong: dict[str, int]
+) -> None:
+    ledger.append(*run_of(0, HOUR, hosts=["h1", "h2"], host_gpus_milli=wrong))
+    assert ledger.used("host") == {"h1": 4 * GPU_HOUR, "h2": 4 * GPU_HOUR}
+
+
+def labelled(start_s: int, name: str, labels: dict[str, str] | None) -> list[Event]:
+    return [
+        told(start_s, submitted(name, labels=labels)),
+        told(start_s, started(name, gpus_milli=1000)),
+        told(start_s + HOUR, ended(name)),
+    ]
+
+
+def test_use_by_a_label_is_keyed_by_its_values(ledger: Ledger) -> None:
+    ledger.append(
+        *labelled(0, "w1", {"job": "train", "team:x": "a b"}),
+        *labelled(0, "w2", {"job": "eval"}),
+        *labelled(0, "w3", {"other": "train"}),
+        *labelled(0, "w4", None),
+        *labelled(0, "w5", {"job": ""}),
+        told(0, started("w6", gpus_milli=1000)),
+        told(HOUR, ended("w6")),
+    )
+    assert ledger.used("label:job") == {"train": GPU_HOUR, "eval": GPU_HOUR, "unknown": 4 * GPU_HOUR}
+    assert ledger.used("label:team:x") == {"a b": GPU_HOUR, "unknown": 5 * GPU_HOUR}
+    assert ledger.used("label:nobody") == {"unknown": 6 * GPU_HOUR}
+
+
+def test_a_label_that_is_changed_in_a_run_counts_from_then_on(ledger: Ledger) -> None:
+    changed = Updated(cluster=CLUSTER, workload="w1", labels={"job": "eval"})
+    ledger.append(*labelled(0, "w1", {"job": "train", "team": "a"}))
+    ledger.clock.at = NOON + dt.timedelta(hours=1)
+    ledger.append(told(HOUR // 4, changed))
+    assert ledger.used("label:job") == {"train": GPU_HOUR // 4, "eval": 3 * GPU_HOUR // 4}
+    assert ledger.used("label:job", from_s=HOUR // 2) == {"eval": GPU_HOUR // 2}
+    assert ledger.used("label:team") == {"a": GPU_HOUR}
+    before = NOON + dt.timedelta(minutes=30)
+    assert ledger.used("label:job", as_of=before) == {"train": GPU_HOUR}
+
+
+@pytest.mark.parametrize("by", ["label:", "label", "labels:job", "team"])
+def test_what_is_no_key_is_refused_with_those_there_are(by: str) -> None:
+    with pytest.raises(Refused, match="is not a key") as refused:
+        key_of(by)
+    assert "label:NAME" in str(refused.value.hint)
 
 
 def test_one_cluster_can_be_asked_for(busy: Ledger) -> None:
@@ -249,6 +316,18 @@ def test_used_time_and_coverage_come_from_the_samples_of_the_run(ledger: Ledger,
     sample(ledger, 900, "100", run="")  # nobody held the GPU: no assigned time
     (row,) = ledger.usage(by).rows
     assert (row.used_gpu_ms, row.coverage) == (150_000, Decimal("0.1667"))
+
+
+def test_samples_of_a_label_count_by_what_it_said_last_before_their_end(ledger: Ledger) -> None:
+    changed = Updated(cluster=CLUSTER, workload="w1", labels={"job": "eval"})
+    ledger.append(*labelled(0, "w1", {"job": "train"}), told(600, changed))
+    sample(ledger, 0, "50")
+    sample(ledger, 300, "50")
+    sample(ledger, 600, "100")
+    assert {row.key: (row.used_gpu_ms, row.coverage) for row in ledger.usage("label:job").rows} == {
+        "train": (300_000, Decimal("1.0000")),
+        "eval": (300_000, Decimal("0.1000")),
+    }
 
 
 def test_coverage_of_an_open_run_is_of_its_time_so_far(ledger: Ledger) -> None:

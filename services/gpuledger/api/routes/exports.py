@@ -11,7 +11,7 @@ from gpuledger.api.access import Asking, needs
 from gpuledger.api.context import Context
 from gpuledger.api.exporting import MEDIA, Exports, Form, Kind, Table, negotiated
 from gpuledger.api.routes.closes import ClusterPath, PeriodPath, Version
-from gpuledger.api.routes.usage import UsageBy
+from gpuledger.api.routes.usage import UsageBy, asked_key
 from gpuledger.close.document import Physical, Weighted
 from gpuledger.close.making import make
 from gpuledger.database.engine import reading
@@ -123,8 +123,7 @@ def _add_usage(routes: APIRouter, context: Context, exports: Exports) -> None:
         as_of: parameters.AsOf = None,
     ) -> StreamingResponse:
         """Write the rows of `/v1/usage` for the same question."""
-        if by is By.USER:
-            caller.require(Right.READ_WORK)
+        key = asked_key(caller, by)
         cluster, within = caller.cluster(cluster), caller.account(account)
         with reading(context.engine) as reader:
             queries.require_cluster(reader, cluster)
@@ -133,7 +132,7 @@ def _add_usage(routes: APIRouter, context: Context, exports: Exports) -> None:
             believed = context.believed(reader, as_of)
             calendar = queries.calendar(reader, context.default_calendar, believed)
             from_s, to_s = parameters.window_of(from_, to, calendar)
-            query = UsageQuery(by, cluster, within, from_s=from_s, to_s=to_s, as_of=believed)
+            query = UsageQuery(key, cluster, within, from_s=from_s, to_s=to_s, as_of=believed)
             found = usage(reader, query, context.now_s(), context.default_calendar).as_json()["rows"]
         rows = [[row[name] for name in _OF_USAGE] for row in found]
         return exports.response(
