@@ -192,7 +192,7 @@ def proposal_of(connection: Reader | Writer, name: str, *, as_of: dt.datetime | 
     Raises:
         NotFound: When there is none of that name.
     """
-    for made in proposals(connection, as_of=as_of):
+    for made in reversed(proposals(connection, as_of=as_of)):  # nothing later stands in for what has a name
         if made.asked.proposal == name:
             return made
     raise NotFound(f"there is no proposal {name!r}", hint="GET /v1/proposals lists them")

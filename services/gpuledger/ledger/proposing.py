@@ -4,6 +4,7 @@ What is approved is booked with its approval, in one transaction, by the checks 
 were given by itself: a proposal is never half carried out.
 """
 
+import datetime as dt
 import hashlib
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from gpuledger.ledger.commands import SOURCE, Booked, booked_before, check, chec
 from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.proposal_effects import effect_of, effective_s
 from gpuledger.ledger.proposals import Proposal, State, Step, proposals
+from gpuledger.ledger.ticking import catch_up
 
 ORDERED = "gpuledger/proposals"
 """Says what an approval orders; no key of anybody's can stand in its way."""
@@ -33,6 +35,16 @@ CHANGES_MAX = 1000
 
 PENDING_MAX = 1000
 """The most proposals of one book that may wait for an answer: each reader looks at all of them."""
+
+PENDING_OWN_MAX = 50
+"""The most of them that are one person's: nobody takes the place of all others."""
+
+COMMENTS_OWN_MAX = 100
+"""The most that one person says of one proposal: it is kept for ever, and told with each list."""
+
+
+_LATEST = dt.datetime(2101, 1, 1, tzinfo=dt.UTC)
+"""From then on there are no periods."""
 
 
 class _Effective(NamedTuple):
@@ -100,18 +112,19 @@ def take(
     if (before := booked_before(writer, book, key, step)) is not None:
         return before
     now_s = seconds(clock.now())
-    pending = proposals(writer, [book])
     ordered: list[_Effective] = []
     if isinstance(step, proposal.Proposed):
-        _check_new(pending, step)
+        _check_new(proposals(writer), step)
         check_proposed(writer, step, now_s=now_s, calendar=calendar)
         effect = effect_of(writer, step, now_s=now_s, calendar=calendar)
         step = msgspec.structs.replace(step, effect=effect)
     else:
-        made = _standing(pending, step)
+        made = _standing(proposals(writer, [book]), step)
         _check_step(made, step, by_another=by_another)
         if isinstance(step, proposal.Approved):
             ordered = _ordered(writer, made.asked, step.by, now_s)
+            if made.asked.transfers:  # what has lapsed is not there to be given
+                catch_up(writer, book, now_s, clock=clock, calendar=calendar)
     said, _ = make(id=key, source=SOURCE, at_s=now_s, data=step)
     head = append(writer, book, [said], clock=clock, calendar=calendar).head
     assert head is not None  # noqa: S101 - a new row moved it
@@ -149,10 +162,8 @@ def check_proposed(
             "GPU-time belongs to a cluster, and this proposal names none",
             hint="name the cluster, and propose shares in a proposal of their own",
         )
-    if asked.effective_at is not None and not asked.shares:
-        raise Refused(
-            "effective_at: GPU-time is moved when it is approved", hint="say in which period it is to be used"
-        )
+    if asked.effective_at is not None:
+        _check_effective(asked, asked.effective_at)
     named = [change.account for change in asked.shares]
     if twice := sorted({name for name in named if named.count(name) > 1}):
         raise Refused(f"shares: {', '.join(twice)} stands twice", hint="say one share of each account")
@@ -163,15 +174,34 @@ def check_proposed(
             check(connection, order, now_s=now_s, calendar=calendar)
 
 
+def _check_effective(asked: proposal.Proposed, at: dt.datetime) -> None:
+    if not asked.shares:
+        raise Refused(
+            "effective_at: GPU-time is moved when it is approved", hint="say in which period it is to be used"
+        )
+    if at >= _LATEST:
+        raise Refused(
+            f"effective_at: {at.isoformat()} is out of all bounds",
+            hint="the ledger keeps time up to the year 2100",
+        )
+
+
 def _check_new(before: list[Proposal], asked: proposal.Proposed) -> None:
+    """Refuse a name that any book has, for it alone says which is decided; and more than can be answered."""
     if any(made.asked.proposal == asked.proposal for made in before):
         raise Conflict(
             f"there is a proposal {asked.proposal!r} already",
             hint="repeat it under its key, or take a new key",
         )
-    if sum(made.state is State.PENDING for made in before) >= PENDING_MAX:
+    waiting = [made for made in before if made.book == book_of(asked) and made.state is State.PENDING]
+    if len(waiting) >= PENDING_MAX:
         raise Refused(
             f"{PENDING_MAX} proposals wait for an answer", hint="decide some of them, or withdraw them, first"
+        )
+    if sum(made.asked.by == asked.by for made in waiting) >= PENDING_OWN_MAX:
+        raise Refused(
+            f"{PENDING_OWN_MAX} proposals of {asked.by} wait for an answer",
+            hint="withdraw some of them, or ask in one proposal for several changes",
         )
 
 
@@ -189,6 +219,11 @@ def _check_step(made: Proposal, step: Step, *, by_another: bool) -> None:
     if isinstance(step, proposal.Commented):
         if not step.reason.strip():
             raise Refused("a comment says something", hint="write what there is to say")
+        if sum(said.by == step.by for said in made.comments) >= COMMENTS_OWN_MAX:
+            raise Refused(
+                f"{step.by} has said {COMMENTS_OWN_MAX} things of {step.proposal}",
+                hint="decide it, or talk about it elsewhere",
+            )
         return
     if made.state is not State.PENDING:
         raise Conflict(f"{step.proposal} was {made.state} already", hint="propose anew what is to change now")

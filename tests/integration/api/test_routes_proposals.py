@@ -215,6 +215,7 @@ def bad() -> dict[str, dict[str, Any]]:
         "somebody else's name": {**SPLIT, "by": "the admin"},
         "decided at once": {**SPLIT, "state": "approved"},
         "its effect": {**SPLIT, "effect": {}},
+        "the last instant that can be written": {**SPLIT, "effective_at": "9999-12-31T23:59:59Z"},
         "a zone left out": {**SPLIT, "effective_at": "2026-12-15T00:00:00"},
         "no rollover": {**GRANT, "grants": [{**account, "gpu_ms": 1, "rollover": "some"}]},
         "words in a scenario": {

@@ -18,7 +18,15 @@ from gpuledger.ledger.audit import verify
 from gpuledger.ledger.commands import Booked, execute
 from gpuledger.ledger.erasure import erase
 from gpuledger.ledger.proposals import Proposal, State, Step, proposal_of, proposals
-from gpuledger.ledger.proposing import CHANGES_MAX, carry_out, check_proposed, name_for, take
+from gpuledger.ledger.proposing import (
+    CHANGES_MAX,
+    COMMENTS_OWN_MAX,
+    PENDING_OWN_MAX,
+    carry_out,
+    check_proposed,
+    name_for,
+    take,
+)
 from gpuledger.ledger.rebuild import check
 
 PERIOD = "2026-12"
@@ -233,6 +241,10 @@ BAD = {
         msgspec.structs.replace(split(vision=1), shares=[proposal.NewShare(account="org/vision", share=1)] * 2),
         "stands twice",
     ),
+    "after all periods": (
+        msgspec.structs.replace(split(vision=1), effective_at=dt.datetime.max.replace(tzinfo=dt.UTC)),
+        "out of all bounds",
+    ),
     "nobody": (split(nobody=1), "'org/nobody'"),
     "more than there is": (moves(transfer("org/vision", "org/speech", 93)), r"has 92\.000 GPU-hours left"),
 }  # fmt: skip
@@ -317,3 +329,54 @@ def test_shares_of_an_approval_say_who_gave_them(funded: Ledger) -> None:
         "SELECT u.name FROM ledger.journal AS j JOIN side.user_keys AS u ON u.token = j.body->>'by'"
         " WHERE j.type = 'budget.share_set'"
     ) == "bob"  # fmt: skip
+
+
+def test_what_has_lapsed_is_not_what_an_approval_gives_away(funded: Ledger) -> None:
+    """A lot of two days is gone unused on the third: what is given comes of the lot that is left."""
+    short = Granted(
+        account="org/speech", cluster=CLUSTER, period=PERIOD, gpu_ms=40 * GPU_HOUR, reason="test", by="test",
+        expires_at=NOON.replace(hour=0) + dt.timedelta(days=2),
+    )  # fmt: skip
+    whole = msgspec.structs.replace(short, gpu_ms=60 * GPU_HOUR, expires_at=None)
+    with writing(funded.engine) as writer:
+        for key, lot in (("short", short), ("whole", whole)):
+            execute(writer, lot, key=key, clock=funded.clock, calendar=funded.calendar)
+    order(funded, moves(transfer("org/speech", "org/vision", 30)), "k1")
+    funded.clock.at = NOON + dt.timedelta(days=3)
+    order(funded, approved(cluster=CLUSTER), "k2")
+    assert funded.balance("org/speech", PERIOD).available_gpu_ms == 30 * GPU_HOUR
+    assert funded.value("SELECT count(*) FROM ledger.postings WHERE code = 'expiry'") > 0
+    codes = "SELECT max(seq) FROM ledger.postings WHERE code = :code"
+    assert funded.value(codes, code="expiry") < funded.value(codes, code="transfer")
+
+
+def test_a_name_stands_for_one_proposal_in_all_books(funded: Ledger) -> None:
+    """It alone says which is decided: a second one would be approved in the place of the first."""
+    order(funded, split(vision=3), "k1")
+    with pytest.raises(Conflict, match="there is a proposal"):
+        order(funded, moves(transfer("org/vision", "org/speech", 30)), "k2")
+    assert found(funded).asked.shares
+
+
+def test_nobody_takes_the_place_of_all_others(funded: Ledger) -> None:
+    mine = [
+        msgspec.structs.replace(split(vision=3), proposal=f"p-{n:012x}") for n in range(PENDING_OWN_MAX + 1)
+    ]
+    for n, asked in enumerate(mine[:-1]):
+        order(funded, asked, f"k{n}")
+    with pytest.raises(Refused, match="of ada wait"):
+        order(funded, mine[-1], "one more")
+    order(funded, msgspec.structs.replace(mine[-1], by="bob"), "of another")
+    taken_back = proposal.Withdrawn(proposal=mine[0].proposal, by="ada", reason="no")
+    order(funded, taken_back, "withdrawn")
+    order(funded, msgspec.structs.replace(mine[-1], proposal="p-ffffffffffff"), "and one more")
+
+
+def test_nobody_talks_without_end(funded: Ledger) -> None:
+    order(funded, split(vision=3), "k1")
+    said = proposal.Commented(proposal=NAME, by="ada", reason="and")
+    for n in range(COMMENTS_OWN_MAX):
+        order(funded, said, f"said {n}")
+    with pytest.raises(Refused, match="ada has said"):
+        order(funded, said, "one more")
+    order(funded, msgspec.structs.replace(said, by="bob"), "of another")

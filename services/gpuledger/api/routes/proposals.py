@@ -221,7 +221,7 @@ def _stepping(context: Context, kind: type[_Step], *, by_another: bool) -> Calla
 
 
 def _found(caller: Caller, found: Sequence[proposals.Proposal], name: str) -> proposals.Proposal:
-    for made in found:
+    for made in reversed(found):  # nothing later stands in for what has a name
         if made.asked.proposal == name and _sees(caller, made):
             return made
     raise NotFound(f"there is no proposal {name!r} that you see", hint="GET /v1/proposals lists them")
