@@ -110,8 +110,8 @@ class Movement(Answer):
     account: str
     period: str
     effective_on: str
-    workload: str | None
-    run: str | None
+    workload: str | None = Field(description="Null for who may not read of work.")
+    run: str | None = Field(description="Likewise.")
     gpu_ms: int = Field(description="What it adds to the account's balance; below zero it takes.")
     gpu_ms_weighted: int = Field(description="The same in gpu_ms x weight in per mille.")
     gpu_hours: str

@@ -69,3 +69,15 @@ def test_pages_are_the_whole(guarded: TestClient, own_ledger: Ledger, shown: Sho
     assert (beyond["movements"], beyond["next"]) == ([], None)
     for wrong in ("after=-1", "after=x", "limit=0", "limit=1001", f"after={10**30}", "since=soon"):
         assert guarded.get(f"{path}&{wrong}", headers=headers).status_code == 422
+
+
+def test_who_may_not_read_of_work_is_told_of_no_workload(
+    guarded: TestClient, own_ledger: Ledger, shown: Shown
+) -> None:
+    ran_out(own_ledger)
+    path = f"/v1/movements/{VIDEO}?cluster=alpha"
+    told = {role: guarded.get(path, headers=shown(role)) for role in (Role.VIEWER, Role.RESEARCHER)}
+    assert "ran-video" not in told[Role.VIEWER].text
+    assert "ran-video" in told[Role.RESEARCHER].text
+    cut, whole = (told[role].json()["movements"] for role in (Role.VIEWER, Role.RESEARCHER))
+    assert cut == [{**row, "workload": None, "run": None} for row in whole]

@@ -9,7 +9,8 @@ from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Movements
 from gpuledger.api.context import Context
 from gpuledger.database.engine import reading
-from gpuledger.identity.roles import Right
+from gpuledger.identity.caller import Caller
+from gpuledger.identity.roles import RIGHTS, Right
 from gpuledger.kernel.accounts import lineage
 from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.ledger import queries
@@ -51,7 +52,8 @@ def router(context: Context) -> APIRouter:
         An inner account tells of the leaves below it.
 
         `limits` are changes of the limits of the account and of all above it: they move no budget, but bound what may
-        be spent of it. Those beyond what the caller reaches are left out. They and `total_gpu_ms` are those of all
+        be spent of it. Those beyond what the caller reaches are left out, and so are the names of work for who may not
+        read of work. They and `total_gpu_ms` are those of all
         pages. Ask for the next page with the `as_of` of the first: rows are only added.
         """
         caller.require_account(account)
@@ -69,7 +71,7 @@ def router(context: Context) -> APIRouter:
         return {
             "account": account,
             "cluster": cluster,
-            "movements": [movement.as_json() for movement in page],
+            "movements": [_cut(caller, movement.as_json()) for movement in page],
             "limits": [moved.as_json() for moved in limits if caller.scope.holds(moved.account)],
             "total_gpu_ms": total,
             "total_gpu_hours": str(gpu_hours(total)),
@@ -78,3 +80,10 @@ def router(context: Context) -> APIRouter:
         }
 
     return routes
+
+
+def _cut(caller: Caller, shown: dict[str, Any]) -> dict[str, Any]:
+    """Leave out whose work it was for who may read of accounts, and not of work."""
+    if Right.READ_WORK in RIGHTS[caller.role]:
+        return shown
+    return {**shown, "workload": None, "run": None}
