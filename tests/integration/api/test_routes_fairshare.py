@@ -74,3 +74,26 @@ def test_it_is_that_of_the_command_line(api: TestClient, tmp_path: Path) -> None
 def test_what_is_no_tree_is_refused(api: TestClient, accounts: list[dict[str, object]]) -> None:
     answer = api.post("/v1/fairshare", json={"supply_milli": 1000, "accounts": accounts})
     assert answer.status_code == 422, answer.text
+
+
+@pytest.mark.parametrize(
+    ("accounts", "said"),
+    [
+        ([f"x{n}/" + "/".join("a" * 490) for n in range(60)], "deeper than 32"),
+        (["/".join("a" * 33)], "deeper than 32"),
+        ([f"x{n}/" + "/".join("abcdefghij") for n in range(200)], "more than 2000 nodes"),
+    ],
+    ids=["far down", "one further", "many"],
+)
+def test_few_names_do_not_make_a_tree_that_takes_long(
+    api: TestClient, accounts: list[str], said: str
+) -> None:
+    body = {"supply_milli": 1000, "accounts": [{"account": name} for name in accounts]}
+    answer = api.post("/v1/fairshare", json=body)
+    assert answer.status_code == 422
+    assert said in answer.json()["detail"]
+
+
+def test_a_tree_as_deep_as_it_may_be_is_divided(api: TestClient) -> None:
+    deepest = "/".join("a" * 32)
+    assert divided(api, 1000, {deepest: {"demand_milli": 1000}})["issued"][deepest] == "1"

@@ -1,5 +1,6 @@
 """Division and order of a tree that the caller wrote: the policy's own arithmetic, without a ledger."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import APIRouter
@@ -9,12 +10,17 @@ from gpuledger.api.access import needs
 from gpuledger.api.answers import Answer
 from gpuledger.api.bodies import Body, Name
 from gpuledger.identity.roles import Right
-from gpuledger.kernel.accounts import lineage
+from gpuledger.kernel.accounts import SEPARATOR, lineage
+from gpuledger.kernel.errors import Refused
 from gpuledger.policy.calculator import divide_by_hand
 from gpuledger.policy.state import AccountState
 from gpuledger.policy.words import gpus_text
 
 ACCOUNTS_MAX = 500
+NODES_MAX = 2000
+"""With those above the accounts that are listed: few accounts far down are many nodes, and the answer names each."""
+
+DEPTH_MAX = 32
 MILLI_MAX = 10**9
 GPU_MS_MAX = 2**53
 
@@ -71,6 +77,7 @@ def router() -> APIRouter:
         The answer has the keys of `gpuledger fairshare FILE --json`.
         """
         given = {node.account: node for node in body.accounts}
+        _check_size(given)
         names = dict.fromkeys(above for node in body.accounts for above in lineage(node.account))
         nodes = [given.get(name) or NodeBody(account=name) for name in names]
         # A name that stands twice is for the policy to refuse.
@@ -94,3 +101,23 @@ def router() -> APIRouter:
         }
 
     return routes
+
+
+def _check_size(accounts: Iterable[str]) -> None:
+    """Refuse a tree that one request would be long about.
+
+    Raises:
+        Refused: When it is too deep, or has too many nodes.
+    """
+    nodes = set[str]()
+    for account in accounts:
+        if account.count(SEPARATOR) >= DEPTH_MAX:
+            raise Refused(
+                f"an account lies deeper than {DEPTH_MAX}", hint="leave out the nodes that divide nothing"
+            )
+        nodes.update(lineage(account))
+        if len(nodes) > NODES_MAX:
+            raise Refused(
+                f"the tree has more than {NODES_MAX} nodes, with those above the accounts that are listed",
+                hint="divide a part of it, or use gpuledger fairshare FILE, which takes any tree",
+            )
