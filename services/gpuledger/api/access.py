@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from gpuledger.api.context import Context
-from gpuledger.api.rates import Limiter
+from gpuledger.api.rates import Limiter, place_of
 from gpuledger.database.engine import reading, writing
 from gpuledger.identity import store
 from gpuledger.identity.caller import Caller
@@ -83,7 +83,7 @@ class Access:
             Unidentified: When a token is needed, and there is none, or one that is not good.
             Forbidden: When the caller's role has not got the right.
         """
-        address = f"address {request.client.host if request.client else None}"
+        address = f"address {place_of(request.client.host if request.client else None)}"
         try:
             request.state.caller = caller = self._identified(shown)
         except Unidentified:

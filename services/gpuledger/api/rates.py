@@ -5,6 +5,7 @@ hash to different shelves never wait for one another. Each process reckons for i
 proxy a caller may have as many times the rate.
 """
 
+import ipaddress
 import threading
 import time
 from collections.abc import Callable
@@ -81,6 +82,22 @@ class Limiter:
             "RateLimit-Policy": f'"caller";q={self.rate.burst};w={window_s}',
             "RateLimit": f'"caller";r={verdict.left};t={_whole(verdict.wait_s)}',
         }
+
+
+def place_of(host: str | None) -> str:
+    """Return whose an address is: of IPv6 the network of 64 bits, all of which whoever has one address has.
+
+    An IPv4 address that is written as IPv6 is the IPv4 address.
+    """
+    try:
+        address = ipaddress.ip_address((host or "").partition("%")[0])
+    except ValueError:
+        return str(host)
+    if address.version == 4:  # noqa: PLR2004 - the version
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
 
 
 def _whole(wait_s: float) -> int:

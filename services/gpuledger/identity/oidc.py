@@ -9,9 +9,9 @@ import json
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.client import HTTPException
+from http.client import HTTPException, HTTPMessage
 from threading import Lock
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 import jwt
@@ -37,14 +37,35 @@ Fetch = Callable[[str], Any]
 """Returns the JSON document at an address; raises Unavailable."""
 
 
+class _Straight(urllib.request.HTTPRedirectHandler):
+    """Follows nobody to where what is read could be exchanged on the way: a secured address stays secured."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        onward = urlsplit(newurl)
+        if onward.scheme != "https" and not (req.type == "http" and onward.hostname in _LOOPBACK):
+            raise OSError(f"it leads on to {newurl}, where anybody on the way could answer")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_opener = urllib.request.build_opener(_Straight)
+
+
 def fetch(url: str) -> Any:  # noqa: ANN401 - any JSON
     """Return the JSON document at an address.
 
     Raises:
-        Unavailable: When nobody answers, or what is answered is no JSON.
+        Unavailable: When nobody answers, when what is answered is no JSON, or when it leads from https elsewhere.
     """
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - an address of the settings
+        with _opener.open(url, timeout=_TIMEOUT_S) as answer:
             return json.loads(answer.read())
     except (OSError, HTTPException, ValueError, RecursionError) as error:
         raise Unavailable(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuledger.api.rates import Limiter, Rate
+from gpuledger.api.rates import Limiter, Rate, place_of
 
 
 class Hands:
@@ -88,3 +88,20 @@ def test_the_headers_tell_the_policy_and_what_is_left() -> None:
     assert limiter.headers(limiter.take("a")) == {
         "RateLimit-Policy": '"caller";q=20;w=2', "RateLimit": '"caller";r=19;t=0'
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("host", "place"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("testclient", "testclient"),
+        (None, "None"),
+    ],
+)
+def test_all_addresses_of_a_network_are_one_stranger(host: str | None, place: str) -> None:
+    assert place_of(host) == place

@@ -5,9 +5,10 @@ import io
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPException
+from http.client import HTTPException, HTTPMessage
 from threading import Event
 from typing import Any
+from urllib.request import HTTPRedirectHandler, Request
 
 import jwt
 import pytest
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
+from gpuledger.identity import oidc
 from gpuledger.identity.caller import Scope
 from gpuledger.identity.groups import Groups
 from gpuledger.identity.oidc import KEPT_S, LEEWAY_S, REFRESH_S, Provider, fetch
@@ -212,7 +214,7 @@ def test_whatever_a_provider_answers_it_is_away_or_it_is_json(
             raise answer
         return io.BytesIO(answer)
 
-    monkeypatch.setattr("urllib.request.urlopen", urlopen)
+    monkeypatch.setattr("gpuledger.identity.oidc._opener.open", urlopen)
     with pytest.raises(Unavailable, match="does not answer") as away:
         fetch(f"{ISSUER}/keys")
     assert "GPULEDGER_OIDC_ISSUER" in away.value.hint
@@ -279,3 +281,23 @@ def test_keys_that_could_be_exchanged_on_the_way_are_not_asked_for(
     with pytest.raises(Unavailable, match="anybody on the way"):
         provider.recognise(jwt.encode(CLAIMS, OLD, "RS256", {"kid": "old"}))
     assert site.asked == 0
+
+
+def redirected(url: str, to: str) -> object:
+    """What follows a redirection of the answer at an address."""
+    (handler,) = (one for one in oidc._opener.handlers if isinstance(one, HTTPRedirectHandler))
+    return handler.redirect_request(Request(url), io.BytesIO(), 302, "Found", HTTPMessage(), to)
+
+
+@pytest.mark.parametrize("to", ["http://id.example/keys", "http://127.0.0.1/keys", "ftp://id.example/keys"])
+def test_a_secured_address_leads_to_no_other(to: str) -> None:
+    with pytest.raises(OSError, match="anybody on the way"):
+        redirected("https://id.example/jwks", to)
+    assert redirected("https://id.example/jwks", "https://keys.example/jwks")
+
+
+def test_what_is_asked_on_this_machine_stays_on_it_or_is_secured() -> None:
+    with pytest.raises(OSError, match="anybody on the way"):
+        redirected("http://127.0.0.1:8080/jwks", "http://id.example/keys")
+    assert redirected("http://127.0.0.1:8080/jwks", "http://localhost:8081/keys")
+    assert redirected("http://127.0.0.1:8080/jwks", "https://id.example/keys")
