@@ -18,11 +18,25 @@ CAUSES = (
     "variance_transfer_gpu_ms", "variance_expiry_gpu_ms", "variance_capacity_gpu_ms", "variance_demand_gpu_ms",
     "variance_scheduler_gpu_ms", "variance_credit_gpu_ms",
 )  # fmt: skip
-# What a fact of a sealed period changes is booked in the next open one, whatever its sign (law 8).
-CORRECTED = (
-    "budget_gpu_ms", "charged_gpu_ms", "credited_gpu_ms", "expired_gpu_ms", "unallocated_gpu_ms", "delivered_gpu_ms",
-)  # fmt: skip
-MAY_BE_NEGATIVE = ("transferred_gpu_ms", "available_gpu_ms", *CORRECTED)
+ANY_SIGN = ("budget_gpu_ms", "transferred_gpu_ms", "available_gpu_ms")
+"""A debt is carried into a budget below zero, and an adjustment may take back more than was granted."""
+CORRECTED = ("charged_gpu_ms", "held_gpu_ms", "credited_gpu_ms", "unallocated_gpu_ms", "delivered_gpu_ms")
+"""Net amounts of facts, never below zero as known: what a shut period has too much of is taken back in a later one."""
+MAY_BE_NEGATIVE = (*ANY_SIGN, *CORRECTED, "expired_gpu_ms")
+
+# Physics is restated where it belongs, so entitlement, demand and what is owed are in no case below zero. A period that
+# was reopened counts as shut: what was booked in later ones meanwhile stays there. Its own close expires an overrun.
+_BELOW_ZERO = f"""
+    SELECT period, account, {", ".join((*CORRECTED, "expired_gpu_ms"))}
+    FROM batch
+    CROSS JOIN LATERAL (
+        SELECT coalesce(bool_or(shut.period < batch.period), false) AS earlier, count(*) > 0 AS earlier_or_itself
+        FROM ledger_read.periods AS shut
+        WHERE shut.cluster = :cluster AND shut.version > 0 AND shut.period <= batch.period
+    ) AS was_shut
+    WHERE (least({", ".join(CORRECTED)}) < 0 AND NOT earlier)
+       OR (expired_gpu_ms < 0 AND NOT earlier_or_itself)
+"""
 
 _AGAINST_SEGMENTS = """
     SELECT booked.account, booked.gpu_ms AS booked_gpu_ms, coalesce(held.gpu_ms, 0) AS segment_gpu_ms
@@ -73,5 +87,6 @@ def budget_vs_actual(subject: Subject) -> "list[Expectation]":
             "SELECT period, account, available_gpu_ms FROM batch WHERE available_gpu_ms <> budget_gpu_ms"
             " + transferred_gpu_ms + credited_gpu_ms - expired_gpu_ms - charged_gpu_ms - held_gpu_ms",
         ),
+        no_rows("what is below zero corrects a period that was shut before", in_place(_BELOW_ZERO, subject)),
         no_rows("the ledger has booked what its closed segments held", in_place(_AGAINST_SEGMENTS, subject)),
     ]

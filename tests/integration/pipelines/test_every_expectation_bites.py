@@ -23,6 +23,10 @@ EVERYWHERE = {"nothing is missing that may not be", "no amount is negative"}
 """What ``shape`` says of every table in words."""
 
 
+SIGNED = {"budget_vs_actual": budget.MAY_BE_NEGATIVE, "forecast": ("delivered_gpu_ms",)}
+"""Amounts that the suite of their own table lets be below zero, under conditions that its test breaks."""
+
+
 def expectations(table: str) -> "list[Expectation]":
     assert ASSETS  # imported: every table is declared
     return list(GATES[table].expect(Subject(SPAN, Calendar())))
@@ -40,9 +44,12 @@ def break_shape(database: Database, table: str) -> None:
         " WHERE table_schema = 'warehouse' AND table_name = :t ORDER BY ordinal_position",
         t=table,
     )
-    amounts = [name for name, kind, nullable in columns if (kind, nullable) == ("bigint", "NO")]
+    required, optional = (
+        [name for name, *rest in columns if tuple(rest) == ("bigint", nullable)] for nullable in ("NO", "YES")
+    )
     words = [name for name, *_ in columns if name in ("class", "turn", "state")]
-    missing, negative = amounts[-1], next(name for name in amounts if name not in budget.MAY_BE_NEGATIVE)
+    missing = required[-1]
+    negative = next(name for name in (*required, *optional) if name not in SIGNED.get(table, ()))
     database.execute(f"ALTER TABLE warehouse.{table} DROP CONSTRAINT pk_{table}")
     database.execute(f"ALTER TABLE warehouse.{table} ALTER COLUMN {missing} DROP NOT NULL")
     broken = [f"{missing} = NULL", f"{negative} = -1", *(f"{word} = 'odd'" for word in words)]

@@ -21,3 +21,10 @@ FAULTS = {
 def test_a_fault_is_found(database: Database, expected: str) -> None:
     fill(database)
     assert expected in finding(database, FORECAST, FAULTS[expected].format("warehouse.forecast"))
+
+
+def test_what_is_delivered_below_zero_is_foretold_from_there(database: Database) -> None:
+    """A late credit of a sealed period may be more than what the open one has delivered."""
+    fill(database)
+    both = "WITH b AS (UPDATE warehouse.budget_vs_actual {0}) UPDATE warehouse.forecast {0}"
+    assert finding(database, FORECAST, both.format("SET delivered_gpu_ms = -9 WHERE account = 'c/b'")) == []
