@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from fastapi import APIRouter, Path, Query
 
-from gpuledger.api import parameters
+from gpuledger.api import paging, parameters
 from gpuledger.api.access import Asking, needs
 from gpuledger.api.bodies import DryRun, Key
 from gpuledger.api.context import Context
@@ -32,7 +32,6 @@ ProposalName = Annotated[
 ]
 StateOf = Annotated[State | None, Query(description="Only proposals that stand there.")]
 Limit = Annotated[int, Query(description="How many at most.", ge=1, le=PAGE_MAX)]
-After = Annotated[int, Query(description="The `next` of the page before, with its `as_of`.", ge=0, le=2**53)]
 
 
 _Step = proposal.Commented | proposal.Approved | proposal.Rejected | proposal.Withdrawn
@@ -101,7 +100,7 @@ def _add_reads(routes: APIRouter, context: Context) -> None:
         account: parameters.Account = None,
         as_of: parameters.AsOf = None,
         limit: Limit = PAGE_MAX,
-        after: After = 0,
+        after: paging.After = 0,
     ) -> dict[str, Any]:
         """List the proposals whose accounts the caller sees all of, the newest first.
 
@@ -123,9 +122,10 @@ def _add_reads(routes: APIRouter, context: Context) -> None:
             and (account is None or any(is_within(name, account) for name in made.accounts))
         ]
         now = believed or context.clock.now()
+        rows, following = paging.page(kept, after, limit)
         return {
-            "proposals": [_cut(caller, made.as_json(now)) for made in kept[after : after + limit]],
-            "next": after + limit if after + limit < len(kept) else None,
+            "proposals": [_cut(caller, made.as_json(now)) for made in rows],
+            "next": following,
             "as_of": context.as_of(believed),
         }
 

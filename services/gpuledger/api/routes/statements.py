@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from gpuledger.api import parameters
+from gpuledger.api import paging, parameters
 from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Movements
 from gpuledger.api.context import Context
@@ -16,14 +16,10 @@ from gpuledger.kernel.amounts import WEIGHT_ONE, gpu_hours
 from gpuledger.ledger import queries
 from gpuledger.ledger.movements import limits_moved, movements
 
-PAGE_MAX = 1000
-
 Since = Annotated[
     str | None,
     Query(description="Recorded after this time; same forms as `as_of`.", max_length=40),
 ]
-Limit = Annotated[int, Query(description="How many rows at most.", ge=1, le=PAGE_MAX)]
-After = Annotated[int, Query(description="The `next` of the page before, with its `as_of`.", ge=0, le=2**53)]
 
 
 def router(context: Context) -> APIRouter:
@@ -44,8 +40,8 @@ def router(context: Context) -> APIRouter:
         period: parameters.Period = None,
         since: Since = None,
         as_of: parameters.AsOf = None,
-        limit: Limit = PAGE_MAX,
-        after: After = 0,
+        limit: paging.Limit = paging.PAGE_MAX,
+        after: paging.After = 0,
     ) -> dict[str, Any]:
         """List the movements between two recorded times: the difference of two balances, in the order of the book.
 
@@ -67,15 +63,15 @@ def router(context: Context) -> APIRouter:
             found = movements(reader, account, cluster, period=period, since=from_at, until=believed)
             limits = limits_moved(reader, account, cluster, period=period, since=from_at, until=believed)
         total = sum(movement.amount for movement in found) // WEIGHT_ONE
-        page = found[after : after + limit]
+        rows, following = paging.page(found, after, limit)
         return {
             "account": account,
             "cluster": cluster,
-            "movements": [_cut(caller, movement.as_json()) for movement in page],
+            "movements": [_cut(caller, movement.as_json()) for movement in rows],
             "limits": [moved.as_json() for moved in limits if caller.scope.holds(moved.account)],
             "total_gpu_ms": total,
             "total_gpu_hours": str(gpu_hours(total)),
-            "next": after + limit if after + limit < len(found) else None,
+            "next": following,
             "as_of": context.as_of(believed),
         }
 
