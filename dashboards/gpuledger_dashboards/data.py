@@ -171,6 +171,11 @@ def forget() -> None:
         _proposals,
         _me,
         _accounts,
+        _hosts,
+        _drains,
+        _incidents,
+        _books,
+        _closes,
         _what_if,
     ):
         cached.clear()

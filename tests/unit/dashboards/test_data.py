@@ -2,7 +2,9 @@
 
 import datetime as dt
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import streamlit as st
@@ -28,6 +30,17 @@ def test_the_same_question_is_asked_once_until_it_is_forgotten(client: FakeClien
     data.forget()
     data.layers("day", "alpha", first, last)
     assert len(client.asked) == 2
+
+
+def test_everything_that_is_kept_of_the_ledger_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Except the connection, and how a made-up tree is divided, which nothing in the ledger changes."""
+    cached = type(data._layers)
+    kept = {name for name, value in vars(data).items() if isinstance(value, cached)}
+    cleared: set[str] = set()
+    for name in kept:
+        monkeypatch.setattr(data, name, SimpleNamespace(clear=partial(cleared.add, name)))
+    data.forget()
+    assert cleared == kept - {"_client", "_divide"}
 
 
 def test_an_error_is_not_kept(client: FakeClient) -> None:
