@@ -25,13 +25,15 @@ class Cost(Answer, frozen=True, kw_only=True):
 
 
 class Level(Answer, frozen=True, kw_only=True):
-    """Where one account of a workload's path stood among its siblings; ``before`` were served less."""
+    """Where one account of a workload's path stood among its siblings; ``before`` come first."""
 
     account: str
     ratio: str | None
     used_gpu_ms: int
     entitled_gpu_ms: int
     before: tuple[dict[str, str | None], ...]
+    par_gpu_ms: int = 0
+    share_ppm: int = 1_000_000
 
 
 class WorkloadDecision(Answer, frozen=True, kw_only=True):

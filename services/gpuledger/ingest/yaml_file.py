@@ -45,6 +45,9 @@ ClusterName = Annotated[
 """A cluster; names that begin with ~ are the ledger's own."""
 
 
+_SAID = {"tuple_type": "Input should be a valid list"}
+"""Kinds of fault -> how they are told to people who write YAML, which knows no tuples."""
+
 _NEAR = 0.7
 """How much of a wrong key has to be as in the key that is suggested: ``colour`` is not meant to be ``cluster``."""
 
@@ -119,7 +122,7 @@ def _fault(model: type[BaseModel], way: tuple[int | str, ...], kind: str, said: 
     """Return a fault with its place; of a key that is not known, one that looks like it, or those that there are."""
     place = ".".join(map(str, way)) or "file"
     if kind != "extra_forbidden":
-        return f"{place}: {said}"
+        return f"{place}: {_SAID.get(kind, said.removeprefix('Value error, '))}"
     known = _keys(model, way[:-1])
     hint = did_you_mean(str(way[-1]), known, f"there are {', '.join(known)}", likeness=_NEAR)
     return f"{place} is no key; {hint}"

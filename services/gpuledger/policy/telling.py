@@ -32,7 +32,7 @@ def lines_of(answer: Why, *, what_if: bool = False) -> list[str]:
     found = [*_head(answer.story), "", *_happenings(answer.story), *_superseded(answer.story)]
     found += ["", _cost(answer.story)]
     if answer.decided is not None:
-        found += ["", *_decision(answer.decided)]
+        found += ["", *_decision(answer.decided, is_free=answer.story.minimum_runtime_s == 0)]
     elif answer.story.state is State.WAITS:
         found += [
             "",
@@ -84,7 +84,7 @@ def _cost(story: Story) -> str:
     return f"Cost so far: {', '.join(parts)}."
 
 
-def _decision(decided: Decided) -> Iterator[str]:
+def _decision(decided: Decided, *, is_free: bool) -> Iterator[str]:
     yield f"Cycle of {moment(decided.at_s)}: {decided.action}. {decided.reason}"
     if decided.starts_by_s is not None and decided.certainty is not None:
         yield f"Starts by {moment(decided.starts_by_s)} ({decided.certainty.value}: GPUs are kept for it)."
@@ -97,11 +97,15 @@ def _decision(decided: Decided) -> Iterator[str]:
         if len(level.before) > _SHOWN:
             before.append(f"{len(level.before) - _SHOWN} more")
         after = f"lower: {', '.join(before)}" if before else "the lowest of its siblings that ask for GPUs"
+        if not level.share_ppm:
+            after = "with a share of 0, which comes last" + (f": after {', '.join(before)}" if before else "")
         par = f", and {hours(level.par_gpu_ms)} beside both at par" if level.par_gpu_ms else ""
         yield (
             f"{'  ' * depth}{level.account}: {level.ratio or 'entitled to nothing'} "
             f"({hours(level.used_gpu_ms)} of {hours(level.entitled_gpu_ms)}{par}), {after}"
         )
+    if is_free or not all(level.share_ppm for level in decided.chain):
+        yield "That orders funded work. Unallocated work comes after it, by least unallocated use / share."
 
 
 def _ahead(ahead: Ahead, at_s: int) -> Iterator[str]:

@@ -22,7 +22,9 @@ class Level:
         used_gpu_ms: Used in the window, open holds included.
         entitled_gpu_ms: Entitled over the window.
         par_gpu_ms: What the ratio counts as both, for the time before an account existed.
-        before: The siblings that ask for GPUs and have a lower ratio, the lowest first, with their ratios.
+        before: The siblings that ask for GPUs and have a lower ratio, the lowest first, with their ratios; a share of
+            0 comes after all others, whatever the ratios.
+        share_ppm: Its share among the siblings, in parts per million.
     """
 
     account: str
@@ -31,11 +33,13 @@ class Level:
     entitled_gpu_ms: int
     before: tuple[tuple[str, str | None], ...]
     par_gpu_ms: int = 0
+    share_ppm: int = 1_000_000
 
     def as_json(self) -> dict[str, Any]:
         """Return the level under its published keys."""
         return {
             "account": self.account,
+            "share_ppm": self.share_ppm,
             "ratio": self.ratio,
             "used_gpu_ms": self.used_gpu_ms,
             "entitled_gpu_ms": self.entitled_gpu_ms,
@@ -97,8 +101,8 @@ def chain_of(account: str, allocations: Sequence[Mapping[str, Any]]) -> tuple[Le
         if mine is None:
             continue
         siblings = [a for path, a in by_path.items() if parent(path) == parent(node) and path != node]
-        before = [a for a in siblings if milli_of(a["demand_gpus"]) and _is_before(a["ratio"], mine["ratio"])]
-        before.sort(key=lambda a: (_micro(a["ratio"]), a["account"]))
+        before = [a for a in siblings if milli_of(a["demand_gpus"]) and _is_before(a, mine)]
+        before.sort(key=lambda a: (*_place(a), a["account"]))
         levels.append(
             Level(
                 account=node,
@@ -106,6 +110,7 @@ def chain_of(account: str, allocations: Sequence[Mapping[str, Any]]) -> tuple[Le
                 used_gpu_ms=mine["used_gpu_ms"],
                 entitled_gpu_ms=mine["entitled_gpu_ms"],
                 par_gpu_ms=mine.get("par_gpu_ms", 0),  # records of before there was any
+                share_ppm=mine["share_ppm"],
                 before=tuple((a["account"], a["ratio"]) for a in before),
             )
         )
@@ -125,8 +130,12 @@ def date_of(
     return None if kept is None else cadence.latest_start_s(kept, at_s, config)
 
 
-def _is_before(theirs: str | None, mine: str | None) -> bool:
-    return theirs is not None and (mine is None or _micro(theirs) < _micro(mine))
+def _is_before(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> bool:
+    return theirs["ratio"] is not None and _place(theirs) < _place(mine)
+
+
+def _place(allocation: Mapping[str, Any]) -> tuple[bool, int]:
+    return not allocation["share_ppm"], _micro(allocation["ratio"])
 
 
 def _micro(ratio: str | None) -> int:

@@ -2,8 +2,8 @@
 
 A file ``TYPE.v1.ndjson`` holds events of one type and version, the least and the most that they can say;
 ``story.ndjson`` tells of a cluster over two days, ``story-holds.ndjson`` of what is set aside there and given back
-in the days after. Files are added, never changed: a new version of a type gets a file of its own, and the old one
-goes through the upcasters.
+in the days after, ``story-cycles.ndjson`` of all that a cycle and its amendment may say by now. Files are added,
+never changed: a new version of a type gets a file of its own, and the old one goes through the upcasters.
 """
 
 import hashlib

@@ -91,6 +91,7 @@ def test_settings_show_what_they_change_and_for_whom(engine: sa.Engine, tmp_path
         ("settings: {horizon_s: 1.5}", "settings: .*horizon_s is 1.5"),
         ("settings: {horizon_s: true}", "settings: .*horizon_s is True"),
         ("settings: [horizon_s]", "settings: Input should be a valid dict"),
+        ("settings: {quantm_s: 3}", "settings: policy setting quantm_s is not known; did you mean quantum_s"),
         ("cluster_settings: {alex: {grace: 5}}", "cluster_settings.alex: .*did you mean grace_s"),
         ("settings: {quantum_s: 30000}", "exceeds the protection cap"),
         ("settings: {quantum_s: 20000}\ncluster_settings: {alex: {protection_cap_s: 10000}}", "exceeds"),

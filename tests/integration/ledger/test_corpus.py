@@ -48,6 +48,7 @@ FILES = {
         f"budget.{step}.v1.ndjson" for step in ("proposed", "commented", "approved", "rejected", "withdrawn")
     },
     "2026-12-01, requests": {"workload.updated.v1.ndjson"},
+    "2026-12-01, rules and ends": {"story-cycles.ndjson"},
 }
 """When files were frozen -> which. A file stands under one date for ever."""
 
@@ -63,6 +64,7 @@ DIGESTS = {
     "2026-11-30, work submitted": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
     "2026-12-01, proposals": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
     "2026-12-01, requests": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
+    "2026-12-01, rules and ends": "c7de8f47087d138a127217bbe9ffb554dccee63451ccf75279229a7aed7f1871",
 }
 """A date -> the state digest of all that was frozen up to then. A new one is added beside the old; none is changed."""
 

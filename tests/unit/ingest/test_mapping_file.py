@@ -53,7 +53,7 @@ def test_every_key_comes_back_as_a_rule(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("rules: {}", "rules: Input should be a valid tuple"),
+        ("rules: {}", "rules: Input should be a valid list"),
         ("rules: [{when: {account: []}}]", "rules.0.when.account"),
         ("rules: [{when: {account: 7}}]", "rules.0.when.account"),
         ("rules: [{class: free}]", "rules.0.class"),

@@ -36,6 +36,7 @@ def test_an_empty_file_is_an_empty_mapping(tmp_path: Path, content: str) -> None
         ("size: x", "size: Input should be a valid integer"),
         ("sise: 3", r"sise is no key; did you mean size\?"),
         ("names: [a, 3]", r"names\.1: Input should be a valid string"),
+        ("names: {a: 3}", "names: Input should be a valid list"),
         ("- 1", "file: Input should be a valid dictionary"),
         ("size: 1\nnames: []\nsize: 2", "'size' stands twice at line 3"),
         ("size: [", "is not YAML: .* at line 1"),

@@ -20,10 +20,14 @@ def divide(total: int, queues: Queues) -> list[float]:
 @pytest.mark.parametrize(
     ("total", "queues", "ours", "theirs"),
     [
+        pytest.param(2, [(0, 2)], [0], [2], id="T1: share 0 is issued nothing"),
+        pytest.param(3, [(0, 2)], [0], [2], id="T2: share 0 is issued nothing"),
         pytest.param(
             1, [(0, 2)], [0], [2], id="T3: share 0 is issued nothing, and 1 GPU is never issued twice"
         ),
-        pytest.param(4, [(0, 5)], [0], [3], id="T4: no deserved tier"),
+        pytest.param(7, [(0, 5)], [0], [3], id="T4: no deserved tier"),
+        pytest.param(2, [(0, 2)], [0], [1.5], id="T5: no deserved tier"),
+        pytest.param(2, [(0, 1.5)], [0], [1.5], id="T6: share 0 is issued nothing"),
         pytest.param(8, [(1, 6), (3, 6)], [2, 6], [3, 5], id="T8: no deserved tier"),
         pytest.param(11, [(1, 10), (4, 10)], [2, 9], [3, 8], id="T10: no deserved tier"),
         pytest.param(6, [(2, 6), (2, 6)], [3, 3], [2, 4], id="T13: no priority between accounts"),
@@ -36,3 +40,19 @@ def test_where_kai_differs_on_purpose(
     total: int, queues: Queues, ours: list[float], theirs: list[float]
 ) -> None:
     assert divide(total, queues) == ours != theirs
+
+
+@pytest.mark.parametrize(
+    ("total", "queues", "both"),
+    [
+        pytest.param(4, [(2, 6), (2, 6)], [2, 2], id="T12: priority ignores what is deserved"),
+        pytest.param(5, [(2, 5), (2, 5), (2, 0)], [3, 2, 0], id="T15: the odd GPU goes to the first"),
+        pytest.param(
+            5, [(1, 1), (2, 3), (1, 2)], [1, 3, 1], id="T22: rounded down, then the largest remainder"
+        ),
+    ],
+)
+def test_where_kai_comes_to_the_same_numbers_by_other_rules(
+    total: int, queues: Queues, both: list[float]
+) -> None:
+    assert divide(total, queues) == both

@@ -107,6 +107,24 @@ def test_what_counts_at_par_is_told_beside_use_and_entitlement() -> None:
     assert "(0.000 GPU-hours of 1.000 GPU-hours, and 1,680.000 GPU-hours beside both at par)" in line
 
 
+def test_a_share_of_0_is_told_to_come_last_and_unallocated_work_to_have_an_order_of_its_own() -> None:
+    shown = {"ratio": "0.000000", "used_gpu_ms": 0, "entitled_gpu_ms": HOUR}
+    poor = Level(account="org/z", before=(("org/b", "0.500000"),), share_ppm=0, **shown)  # type: ignore[arg-type]
+    alone = Level(account="org/z", before=(), share_ppm=0, **shown)  # type: ignore[arg-type]
+    rich = Level(account="org/a", before=(), **shown)  # type: ignore[arg-type]
+
+    def told(level: Level, minimum_runtime_s: int | None = 3600) -> list[str]:
+        decided = Decided(cycle="c@0", at_s=0, action="wait", reason="Waits.", numbers={}, chain=(level,))
+        return lines_of(Why(story=replace(STORY, minimum_runtime_s=minimum_runtime_s), decided=decided))[-2:]
+
+    other = "That orders funded work. Unallocated work comes after it, by least unallocated use / share."
+    level, last = told(poor)
+    assert level.endswith("with a share of 0, which comes last: after org/b (0.500000)")
+    assert told(alone)[0].endswith("with a share of 0, which comes last")
+    assert last == told(rich, 0)[-1] == other
+    assert other not in [*told(rich), *told(rich, None)]
+
+
 def test_each_obstacle_is_a_sentence() -> None:
     use = Counterfactual(obstacle=Obstacle.USE, account="org/a", gpu_ms=37 * HOUR, outcome=Outcome.PROMISE)
     burst = Burst(0, 60, 5 * HOUR, 600, 660)

@@ -5,9 +5,12 @@ from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.waiting import Decided, chain_of, date_of
 
 
-def allocation(account: str, ratio: str | None, demand: object = 8) -> dict[str, object]:
+def allocation(
+    account: str, ratio: str | None, demand: object = 8, share_ppm: int = 100_000
+) -> dict[str, object]:
     return {
         "account": account, "ratio": ratio, "demand_gpus": demand, "used_gpu_ms": 1, "entitled_gpu_ms": 2,
+        "share_ppm": share_ppm,
     }  # fmt: skip
 
 
@@ -47,6 +50,15 @@ def test_what_counts_at_par_is_part_of_a_level_for_without_it_the_ratio_cannot_b
 def test_who_is_entitled_to_nothing_comes_after_all_who_are() -> None:
     (_, level) = chain_of("org/d", ALLOCATIONS)
     assert [account for account, _ in level.before] == ["org/e", "org/a", "org/b"]
+
+
+def test_a_share_of_0_comes_after_all_others_whatever_the_ratios() -> None:
+    poor = allocation("org/z", "0.000000", share_ppm=0)
+    (_, level) = chain_of("org/z", [*ALLOCATIONS, poor])
+    assert [account for account, _ in level.before] == ["org/e", "org/a", "org/b"]
+    assert level.as_json()["share_ppm"] == 0
+    (_, other) = chain_of("org/b", [*ALLOCATIONS, poor])
+    assert [account for account, _ in other.before] == ["org/e", "org/a"]
 
 
 def test_an_account_that_the_cycle_did_not_know_is_left_out() -> None:
