@@ -75,7 +75,7 @@ def host_spells(reader: Reader, asked: Asked) -> list[Spell]:
     """Return from when on each run held how many GPUs on which of several hosts.
 
     Told by a start from the beginning, by a resize from its time on. Amounts say nothing where they do not add up to
-    the size of the run or name a host that it is not on. Runs of which nobody told are absent.
+    the size of the run or name other hosts than it is on. Runs of which nobody told are absent.
     """
     found: list[Spell] = []
     several = "AND cardinality(s.hosts) > 1"
@@ -140,7 +140,7 @@ def _sizes(claims: Sequence[Known]) -> Iterator[tuple[int, Started | Resized]]:
 
 def _on_each(data: Started | Resized) -> str | None:
     each = data.host_gpus_milli
-    if not each or not each.keys() <= set(data.hosts) or sum(each.values()) != data.gpus_milli:
+    if not each or each.keys() != set(data.hosts) or sum(each.values()) != data.gpus_milli:
         return None
     return msgspec.json.encode(dict(sorted(each.items()))).decode()
 

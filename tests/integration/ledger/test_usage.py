@@ -106,7 +106,7 @@ def test_a_resize_tells_what_each_host_gives_from_then_on_though_the_size_stays(
     assert ledger.used("host") == {"h1": 5 * GPU_HOUR, "h2": 11 * GPU_HOUR}
 
 
-@pytest.mark.parametrize("wrong", [{"h1": 8000, "h9": 0}, {"h1": 4000, "h2": 3000}])
+@pytest.mark.parametrize("wrong", [{"h1": 8000}, {"h1": 8000, "h2": 0, "h9": 0}, {"h1": 4000, "h2": 3000}])
 def test_amounts_that_say_nothing_leave_a_run_evenly_on_its_hosts(
     ledger: Ledger, wrong: dict[str, int]
 ) -> None:

@@ -45,7 +45,8 @@ class Size(NamedTuple):
     on_each: dict[str, int] | None
 
     def adds_up(self) -> bool:
-        return self.on_each is not None and sum(self.on_each.values()) == self.milli
+        told = self.on_each or {}
+        return sorted(told) == sorted(self.hosts) and sum(told.values()) == self.milli
 
 
 class Run(NamedTuple):
@@ -93,11 +94,14 @@ def sizes(draw: st.DrawFn, at_s: int) -> Size:
     hosts = draw(st.lists(st.sampled_from(HOSTS), max_size=3, unique=True))
     on_each = {host: draw(st.integers(0, 3)) for host in draw(st.permutations(hosts))}
     milli = sum(on_each.values()) or draw(st.integers(1, 4))
-    match draw(st.sampled_from(["told", "told", "untold", "off by one"])):
+    match draw(st.sampled_from(["told", "told", "untold", "off by one", "not of all"])):
         case "untold":
             return Size(at_s, tuple(hosts), milli, None)
         case "off by one":
             return Size(at_s, tuple(hosts), milli + 1, on_each)
+        case "not of all" if hosts:
+            del on_each[hosts[0]]
+            return Size(at_s, tuple(hosts), sum(on_each.values()) or milli, on_each)
         case _:
             return Size(at_s, tuple(hosts), milli, on_each)
 
