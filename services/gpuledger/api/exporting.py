@@ -7,7 +7,9 @@ what they are in the other two forms. Numbers are numbers everywhere.
 import asyncio
 import csv
 import io
+import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -16,15 +18,20 @@ from starlette.responses import StreamingResponse
 from starlette.types import Message, Send
 
 from gpuledger.kernel.clock import iso
-from gpuledger.kernel.errors import Refused, Unavailable
+from gpuledger.kernel.errors import Refused, Throttled, Unavailable
 
 AT_ONCE = 3
 """How many exports one process writes at a time: each holds one of its few connections to the database."""
+
+AT_ONCE_OWN = 2
+"""How many of them may be one caller's: who reads slowly holds a place for long, and never all of them."""
 
 PATIENCE_S = 60
 """How long a piece waits for who reads it."""
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+_UNWANTED = re.compile(r"q=0(\.0*)?")
 
 Batch = Sequence[Sequence[Any]]
 
@@ -62,17 +69,21 @@ class Exports:
 
     Args:
         at_once: How many.
+        own: How many of them for one caller.
     """
 
-    def __init__(self, at_once: int = AT_ONCE) -> None:
-        self._places = threading.BoundedSemaphore(at_once)
+    def __init__(self, at_once: int = AT_ONCE, own: int = AT_ONCE_OWN) -> None:
+        self._at_once, self._own = at_once, own
+        self._held: Counter[str] = Counter()
+        self._turn = threading.RLock()  # an export that nobody reads may end at any line, one in here too
 
     def response(
-        self, name: str, form: Form, columns: Columns, batches: Callable[[], Iterator[Batch]]
+        self, who: str, name: str, form: Form, columns: Columns, batches: Callable[[], Iterator[Batch]]
     ) -> StreamingResponse:
         """Return a table as a response; what is wrong with the question is raised before the first byte.
 
         Args:
+            who: The caller.
             name: Of the file, without its suffix.
             form: How it is written.
             columns: What each cell of a row holds.
@@ -80,25 +91,40 @@ class Exports:
 
         Raises:
             Unavailable: When as many are written already.
+            Throttled: When as many of them are the caller's.
             Refused: When the form needs what is not installed.
         """
         written = _writers()[form](columns, batches)  # nothing is read yet, but what is missing is said
-        if not self._places.acquire(blocking=False):
-            raise Unavailable(
-                "as many exports are written as one process writes", hint="try again in a minute"
-            )
-        pieces = self._placed(written)
+        self._take(who)
+        pieces = self._placed(who, written)
         first = next(pieces)  # from here on its end gives the place back, whatever becomes of the answer
         headers = {
             "Content-Disposition": f'attachment; filename="{name}.{form.value}"', "Cache-Control": "private, no-store"
         }  # fmt: skip
         return Table(_all(first, pieces), media_type=MEDIA[form], headers=headers)
 
-    def _placed(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def _take(self, who: str) -> None:
+        with self._turn:
+            if self._held[who] >= self._own:
+                raise Throttled(
+                    f"{self._own} exports of yours are written already",
+                    wait_s=PATIENCE_S,
+                    hint="read them to the end first",
+                )
+            if self._held.total() >= self._at_once:
+                raise Unavailable(
+                    "as many exports are written as one process writes", hint="try again in a minute"
+                )
+            self._held[who] += 1
+
+    def _placed(self, who: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
         try:
             yield from pieces
         finally:
-            self._places.release()
+            with self._turn:
+                self._held[who] -= 1
+                if not self._held[who]:
+                    del self._held[who]
 
 
 class Table(StreamingResponse):
@@ -120,7 +146,8 @@ def negotiated(asked: Form | None, accept: str) -> Form:
     """Return the form that is asked for by name, or else by an Accept header; CSV unless either says another."""
     if asked is not None:
         return asked
-    wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    parts = [part.replace(" ", "").lower().partition(";") for part in accept.split(",")]
+    wanted = [text for text, _, weight in parts if not _UNWANTED.fullmatch(weight)]
     media = {text.partition(";")[0]: form for form, text in MEDIA.items()}
     return next((media[text] for text in wanted if text in media), Form.CSV)
 

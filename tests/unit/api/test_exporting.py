@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from starlette.types import Message
 
 from gpuledger.api.exporting import Exports, Form, Kind, Table, csv_pieces, harmless, negotiated
-from gpuledger.kernel.errors import NotFound, Unavailable
+from gpuledger.kernel.errors import NotFound, Throttled, Unavailable
 
 COLUMNS = {"name": Kind.TEXT, "amount": Kind.WHOLE, "on": Kind.DAY, "at": Kind.INSTANT}
 NOON = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
@@ -54,11 +54,11 @@ def test_no_text_begins_as_a_formula_and_no_number_is_changed(rows: list[tuple[s
 def test_arrow_and_parquet_keep_every_value_and_its_type() -> None:
     exports = Exports()
     wanted = [dict(zip(COLUMNS, row, strict=True)) for row in (*ROWS, *ROWS)]
-    stream = body(exports.response("t", Form.ARROW, COLUMNS, lambda: opened(ROWS, ROWS)))
+    stream = body(exports.response("ada", "t", Form.ARROW, COLUMNS, lambda: opened(ROWS, ROWS)))
     assert pa.ipc.open_stream(stream).read_all().to_pylist() == wanted
-    file = body(exports.response("t", Form.PARQUET, COLUMNS, lambda: opened(ROWS, ROWS)))
+    file = body(exports.response("ada", "t", Form.PARQUET, COLUMNS, lambda: opened(ROWS, ROWS)))
     assert pq.read_table(io.BytesIO(file)).to_pylist() == wanted
-    text = body(exports.response("t", Form.CSV, COLUMNS, lambda: opened(ROWS))).decode()
+    text = body(exports.response("ada", "t", Form.CSV, COLUMNS, lambda: opened(ROWS))).decode()
     assert text == (
         "name,amount,on,at\r\n'=1+1,-5,2026-12-01,2026-12-01T12:00:00Z\r\n,1152921504606846976,,\r\n"
     )
@@ -66,7 +66,7 @@ def test_arrow_and_parquet_keep_every_value_and_its_type() -> None:
 
 @pytest.mark.parametrize("form", list(Form))
 def test_an_empty_table_has_its_columns(form: Form) -> None:
-    written = body(Exports().response("t", form, COLUMNS, opened))
+    written = body(Exports().response("ada", "t", form, COLUMNS, opened))
     match form:
         case Form.CSV:
             assert written == b"name,amount,on,at\r\n"
@@ -88,7 +88,7 @@ def test_no_more_is_read_than_was_asked_for(form: Form) -> None:
             yield ROWS
 
     exports = Exports(at_once=1)
-    response = exports.response("t", form, COLUMNS, endless)
+    response = exports.response("ada", "t", form, COLUMNS, endless)
 
     async def three() -> None:
         pieces = response.body_iterator
@@ -107,13 +107,26 @@ def test_a_place_is_given_back_however_an_export_ends() -> None:
         yield  # a generator, as every table is
 
     with pytest.raises(NotFound):
-        exports.response("t", Form.CSV, COLUMNS, broken)
-    unread = exports.response("t", Form.CSV, COLUMNS, lambda: opened(ROWS, ROWS))
+        exports.response("ada", "t", Form.CSV, COLUMNS, broken)
+    unread = exports.response("ada", "t", Form.CSV, COLUMNS, lambda: opened(ROWS, ROWS))
     with pytest.raises(Unavailable, match="as many exports"):
-        exports.response("t", Form.CSV, COLUMNS, opened)
+        exports.response("ada", "t", Form.CSV, COLUMNS, opened)
     del unread
-    assert body(exports.response("t", Form.CSV, COLUMNS, opened))
-    assert body(exports.response("t", Form.CSV, COLUMNS, opened))
+    assert body(exports.response("ada", "t", Form.CSV, COLUMNS, opened))
+    assert body(exports.response("ada", "t", Form.CSV, COLUMNS, opened))
+
+
+def test_nobody_holds_all_places() -> None:
+    exports = Exports(at_once=3, own=2)
+    mine = [exports.response("ada", "t", Form.CSV, COLUMNS, lambda: opened(ROWS, ROWS)) for _ in range(2)]
+    with pytest.raises(Throttled, match="exports of yours"):
+        exports.response("ada", "t", Form.CSV, COLUMNS, opened)
+    other = exports.response("bob", "t", Form.CSV, COLUMNS, lambda: opened(ROWS, ROWS))
+    with pytest.raises(Unavailable, match="as many exports"):
+        exports.response("eve", "t", Form.CSV, COLUMNS, opened)
+    assert body(mine.pop())
+    assert body(exports.response("ada", "t", Form.CSV, COLUMNS, opened))
+    assert body(other)
 
 
 def test_who_does_not_read_is_given_up_on() -> None:
@@ -135,6 +148,8 @@ def test_who_does_not_read_is_given_up_on() -> None:
         (None, "*/*", Form.CSV),
         (None, "text/html, Application/Vnd.Apache.Parquet;q=0.9", Form.PARQUET),
         (None, "application/vnd.apache.arrow.stream", Form.ARROW),
+        (None, "application/vnd.apache.parquet; q=0, text/csv", Form.CSV),
+        (None, "application/vnd.apache.parquet;q=0.000, application/vnd.apache.arrow.stream", Form.ARROW),
         (Form.CSV, "application/vnd.apache.parquet", Form.CSV),
     ],
 )

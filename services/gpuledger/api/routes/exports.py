@@ -99,7 +99,7 @@ def _add_entries(routes: APIRouter, context: Context, exports: Exports) -> None:
                 believed = context.believed(reader, as_of)
                 yield from iter_entries(reader, cluster, period=period, within=within, as_of=believed)
 
-        return exports.response("entries", _form(request, form), _OF_ENTRIES, batches)
+        return exports.response(caller.name, "entries", _form(request, form), _OF_ENTRIES, batches)
 
 
 def _add_usage(routes: APIRouter, context: Context, exports: Exports) -> None:
@@ -136,7 +136,7 @@ def _add_usage(routes: APIRouter, context: Context, exports: Exports) -> None:
             found = usage(reader, query, context.now_s(), context.default_calendar).as_json()["rows"]
         rows = [[row[name] for name in _OF_USAGE] for row in found]
         return exports.response(
-            "usage", _form(request, form), _OF_USAGE, lambda: iter([rows] if rows else [])
+            caller.name, "usage", _form(request, form), _OF_USAGE, lambda: iter([rows] if rows else [])
         )
 
 
@@ -172,7 +172,7 @@ def _add_statements(routes: APIRouter, context: Context, exports: Exports) -> No
         ]
         name = f"statement-{period}-v{rows.version}"
         return exports.response(
-            name, _form(request, form), _OF_STATEMENTS, lambda: iter([told] if told else [])
+            caller.name, name, _form(request, form), _OF_STATEMENTS, lambda: iter([told] if told else [])
         )
 
 
