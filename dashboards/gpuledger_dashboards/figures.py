@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from gpuledger.kernel.amounts import gpu_hours, people_gpu_hours
+from gpuledger.kernel.spreadsheets import harmless
 
 UNKNOWN = "unknown"
 _TENTH = Decimal("0.1")
 _MARKDOWN = str.maketrans({mark: "\\" + mark for mark in "\\`*_{}[]<>()#+!|~$:"})
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 RUNGS = {
     "gpu_util": "GPU_UTIL (liveness: the part of the time in which any kernel ran)",
@@ -97,6 +97,4 @@ def _both_units(row: Mapping[str, object]) -> dict[str, object]:
 def _cell(value: object) -> object:
     if value is None:
         return ""
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return "'" + value
-    return value
+    return harmless(value) if isinstance(value, str) else value

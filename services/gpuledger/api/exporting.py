@@ -19,6 +19,7 @@ from starlette.types import Message, Send
 
 from gpuledger.kernel.clock import iso
 from gpuledger.kernel.errors import Refused, Throttled, Unavailable
+from gpuledger.kernel.spreadsheets import harmless
 
 AT_ONCE = 3
 """How many exports one process writes at a time: each holds one of its few connections to the database."""
@@ -28,8 +29,6 @@ AT_ONCE_OWN = 2
 
 PATIENCE_S = 60
 """How long a piece waits for who reads it."""
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 _UNWANTED = re.compile(r"q=0(\.0*)?")
 
@@ -150,11 +149,6 @@ def negotiated(asked: Form | None, accept: str) -> Form:
     wanted = [text for text, _, weight in parts if not _UNWANTED.fullmatch(weight)]
     media = {text.partition(";")[0]: form for form, text in MEDIA.items()}
     return next((media[text] for text in wanted if text in media), Form.CSV)
-
-
-def harmless(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def csv_pieces(columns: Columns, batches: Callable[[], Iterator[Batch]]) -> Iterator[bytes]:
