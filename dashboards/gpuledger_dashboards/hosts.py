@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from gpuledger.client.records import DrainRow, HostRow, Incident
+from gpuledger.client.records import DrainRow, HostRow, Hosts, Incident
 from gpuledger_dashboards import empty
 from gpuledger_dashboards.figures import hours, instant
 
 HEALTHY = "healthy"
 SHOWN_MAX = 200
-"""Hosts that the page shows; the download has all that were asked for."""
+"""Hosts that the page shows, the worst of those that were asked for; the download has all of these."""
 
 _ORDER = ("unhealthy", "maintenance", "draining", "reserved", HEALTHY)
 
@@ -47,6 +47,18 @@ def table(found: Sequence[HostRow]) -> list[dict[str, str]]:
         }
         for one in worst_first(found)[:SHOWN_MAX]
     ]
+
+
+def left_out(found: Hosts) -> str | None:
+    """Return what the page does not show, in a sentence; None when it shows every host."""
+    if found.next is not None:
+        return (
+            f"These are figures of the first {len(found.hosts):,} hosts by name; GET /v1/hosts has the others."
+            f" The table shows the worst {min(SHOWN_MAX, len(found.hosts)):,}."
+        )
+    if len(found.hosts) > SHOWN_MAX:
+        return f"The worst {SHOWN_MAX:,} of {len(found.hosts):,} hosts; the download has all of them."
+    return None
 
 
 def leaving(drains: Sequence[DrainRow]) -> list[dict[str, str]]:

@@ -31,13 +31,15 @@ def main() -> None:
         st.caption("A bound holds whatever happens; an estimate moves with what runs.")
     else:
         st.caption("No host is being emptied.")
-    st.subheader("All hosts, the worst first")
+    st.subheader("Hosts, the worst first")
     frame.table(
         hosts.table(found.hosts),
         caption="Hosts with state, usable GPUs, since when and why, the worst first",
         tall=True,
         texts=True,
     )
+    if (missing := hosts.left_out(found)) is not None:
+        st.caption(figures.plain(missing))
     st.caption(note)
     context = {"as_of": found.as_of}
     frame.download("Download the hosts (CSV)", hosts.csv_rows(found.hosts), "hosts.csv", context, "hosts-csv")

@@ -4,7 +4,7 @@ import msgspec
 from tests.unit.dashboards.pages import HOSTS, FakeClient, run_page, text_of
 
 from gpuledger.api.examples import EXAMPLES
-from gpuledger.client.records import DrainRow, HostRow, Incident
+from gpuledger.client.records import DrainRow, HostRow, Hosts, Incident
 from gpuledger_dashboards import hosts
 
 
@@ -44,6 +44,17 @@ def test_the_worst_comes_first() -> None:
     assert [one.host for one in hosts.worst_first(found)] == ["c", "e", "d", "b", "a"]
     assert [row["Host"] for row in hosts.table(found)] == ["c", "e", "d", "b", "a"]
     assert hosts.csv_rows(found)[0]["state"] == "unhealthy"
+
+
+def test_what_a_large_fleet_leaves_out_is_told(client: FakeClient) -> None:
+    some = Hosts(hosts=(host(),) * hosts.SHOWN_MAX, next=None, as_of="2026-12-01T12:00:00Z")
+    assert hosts.left_out(some) is None
+    more = msgspec.structs.replace(some, hosts=(*some.hosts, host("last")))
+    assert hosts.left_out(more) == "The worst 200 of 201 hosts; the download has all of them."
+    paged = msgspec.structs.replace(some, next=200)
+    assert str(hosts.left_out(paged)).startswith("These are figures of the first 200 hosts by name")
+    client.fleet = more.hosts
+    assert "The worst 200 of 201 hosts" in text_of(run_page(HOSTS, cluster="alpha"))
 
 
 def test_sentences_count() -> None:
