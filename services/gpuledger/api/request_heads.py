@@ -1,7 +1,7 @@
 """The head of a request: no larger, and no slower, than a request line with its headers needs to be.
 
 It is read before there is a request that anything of ours could refuse. One parser of the server bounds its size by
-itself; the fast one takes what comes.
+itself, and never its time; the fast one takes what comes, and gets both bounds here.
 """
 
 import asyncio

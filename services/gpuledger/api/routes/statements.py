@@ -48,9 +48,9 @@ def router(context: Context) -> APIRouter:
         An inner account tells of the leaves below it.
 
         `limits` are changes of the limits of the account and of all above it: they move no budget, but bound what may
-        be spent of it. Those beyond what the caller reaches are left out, and so are the names of work for who may not
-        read of work. They and `total_gpu_ms` are those of all
-        pages. Ask for the next page with the `as_of` of the first: rows are only added.
+        be spent of it. Those beyond what the caller reaches are left out. They and `total_gpu_ms` are those of all
+        pages. Ask for the next page with the `as_of` of the first: rows are only added. Who may not read of work is
+        told no name of it.
         """
         caller.require_account(account)
         cluster = caller.cluster(cluster) or next(lineage(account))
