@@ -12,6 +12,9 @@ from gpuledger.policy.state import PendingWorkload, Reservation, ReservationKind
 from gpuledger.policy.victims import Ground, Victim
 from gpuledger.policy.words import gpus, gpus_text, hosts_text, moment
 
+DECIDED_EARLIER = "an earlier cycle decided it."
+"""What a cycle says of an order that it only repeats: the cycle that gave it names the comparison."""
+
 _DIGITS = 6
 _MILLION = 1_000_000
 
@@ -242,7 +245,7 @@ def leaves(victim: Victim) -> str:
         case Ground.PASSED_ON:
             return f"{told}: who had reserved its GPUs started elsewhere, and they were promised on."
         case Ground.EARLIER | Ground.DRAINING:
-            return f"{told}: an earlier cycle decided it."
+            return f"{told}: {DECIDED_EARLIER}"
         case _:
             assert_never(victim.ground)
 

@@ -21,6 +21,7 @@ from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S, Rules, Understoo
 from gpuledger.ledger.requests import Request, asked_at, requests_of
 from gpuledger.ledger.segments import History, Segment, derive
 from gpuledger.ledger.superseded import Superseded, superseded
+from gpuledger.policy.explain import DECIDED_EARLIER
 from gpuledger.policy.happenings import AGAIN, Happening, requests_told
 from gpuledger.policy.state import PolicyConfig
 from gpuledger.policy.words import duration, gpus, moment
@@ -277,8 +278,10 @@ def _stop(run: str, last: Segment, claimed: Sequence[Known], told: Told) -> Iter
     ran = f"after {duration(last.to_s - told_start(run, told.known, last))}"
     code = f", exit {stop.exit}" if stop.exit else ""
     if isinstance(stop, events.Preempted):
-        why = told.preempted_for.get(
-            run, f"the reason given is {stop.reason!r}; no recorded cycle told it to leave"
+        why = (
+            _compared(told.preempted_for[run], run, told.known)
+            if run in told.preempted_for
+            else f"the reason given is {stop.reason!r}; no recorded cycle told it to leave"
         )
         text, what = f"Preempted {ran}: {why}", "preempted"
     elif isinstance(stop, events.Requeued):
@@ -288,6 +291,19 @@ def _stop(run: str, last: Segment, claimed: Sequence[Known], told: Told) -> Iter
     if not text.endswith("."):
         text += "."
     yield Happening(at_s=last.to_s, what=what, text=text, run=run, is_estimated=last.estimated)
+
+
+def _compared(why: str, run: str, known: Iterable[Known]) -> str:
+    """Return an order with the comparison that decided: of one that was only repeated the announcement has it."""
+    for_whom = why.removesuffix(DECIDED_EARLIER)
+    announced = [
+        (fact.at_s, fact.data.reason)
+        for fact in known
+        if isinstance(fact.data, events.PreemptionAnnounced)
+        and (fact.data.run, fact.data.foreseen) == (run, False)
+        and fact.data.reason.startswith(for_whom)
+    ]
+    return max(announced)[1] if announced and for_whom != why else why
 
 
 def told_start(run: str, known: Iterable[Known], last: Segment) -> int:

@@ -141,6 +141,26 @@ def test_a_preemption_names_for_whom_and_the_workload_waits_again() -> None:
     assert "no recorded cycle told it to leave" in text_of(story(*known), "preempted")
 
 
+def test_of_an_order_that_was_only_repeated_the_comparison_is_that_of_the_cycle_that_gave_it() -> None:
+    for_whom = "Leaves for w2 of account org/b, which asks for 8 GPUs: "
+
+    def announced(at_s: int, reason: str, **keys: Any) -> Known:  # noqa: ANN401
+        return fact(
+            at_s, events.PreemptionAnnounced, run="1", leaves_at=instant(at_s + 60), reason=reason, **keys
+        )
+
+    def text(*notices: Known, why: str = f"{for_whom}an earlier cycle decided it.") -> str:
+        stop = fact(5000, events.Preempted, run="1", reason="preempted")
+        return text_of(story(submitted(), started(100), *notices, stop, why={"1": why}), "preempted")
+
+    compared = announced(4900, f"{for_whom}org/a exceeds org/b.")
+    other = announced(4800, "Leaves for w3 of account org/c, which asks for 8 GPUs: org/a exceeds org/c.")
+    foreseen = announced(4950, f"{for_whom}it may.", foreseen=True)
+    assert text(other, compared, foreseen).endswith(f": {for_whom}org/a exceeds org/b.")
+    assert text(other).endswith(": an earlier cycle decided it.")
+    assert text(compared, why=f"{for_whom}reserved.").endswith(f": {for_whom}reserved.")
+
+
 def test_what_a_run_was_told_is_told() -> None:
     notice = fact(
         4000,
