@@ -145,7 +145,7 @@ def run_import(
         faults = [item for item in batch if isinstance(item, Fault)]
         letters = [_letter(source, options, fault) for fault in faults]
         taken, refused = take_records(sink, [(item, item.events) for item in understood], letters)
-        put_aside = {id(item): item.as_fault(error) for item, error in refused if item.as_fault}
+        put_aside = {id(item): item.as_fault(item.line, error) for item, error in refused if item.as_fault}
         if put_aside:
             sink.take([], [_letter(source, options, fault) for fault in put_aside.values()])
             faults += put_aside.values()

@@ -6,17 +6,19 @@ started. A device is known as ``node/PCI address``, because addresses repeat on 
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from gpuledger.events.envelope import Event, make
+from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.events.telemetry import INTERVAL_MAX_S, GpuSample, Sampled
 from gpuledger.kernel.accounts import escape_part
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.columns import Columns, each, floored_seconds, names, whole_numbers
 from gpuledger.sources.files import file_size
 from gpuledger.sources.jobs import RUN, Job, Teams, UnderstoodJob
-from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.table import (
     JobTable,
@@ -57,6 +59,7 @@ _STATES = frozenset(
         "timeout",
     )
 )
+_USUAL = {state: state for state in _STATES}
 _RUNNING = "running"
 
 
@@ -81,22 +84,41 @@ class ClusterCockpit:
         return file_size(path)
 
 
-class _Row(NamedTuple):
-    """A row, understood.
+class _MeasuredJob(Job, kw_only=True, gc=False):
+    """A job, and what it used.
 
     Args:
-        job: What is booked.
-        oddities: What is odd about it.
         duration_s: How long it ran.
         devices: Its devices by host.
         use: Their mean utilisation in percent; None where nothing was measured.
     """
 
-    job: Job
-    oddities: list[Odd]
-    duration_s: int
+    duration_s: int = 0
+    devices: Mapping[str, list[str]] = {}
+    use: Decimal | None = None
+
+    def facts(self) -> list[tuple[Event, bytes]]:
+        """Return what happened to the job, and its use as one sample per host over the whole run."""
+        facts = super().facts()
+        if self.use is not None and self.duration_s:
+            facts += _samples(self, self.duration_s, self.devices, self.use)
+        return facts
+
+
+class _Named(NamedTuple):
+    """A cluster, who tells of it, and what its jobs are called with in another's name."""
+
+    cluster: str
+    source: str
+    prefix: str
+
+
+class _Placed(NamedTuple):
+    """The hosts of a job, and its devices, all and by host."""
+
+    hosts: list[str]
     devices: Mapping[str, list[str]]
-    use: Decimal | None
+    uuids: list[str]
 
 
 class _Jobs(JobTable):
@@ -139,48 +161,29 @@ class _Jobs(JobTable):
             return {}
         return self._teams.remember(self._cluster or escape_part(values["cluster"]), values["project"])
 
-    def translate(self, record: Record) -> Facts:
-        row = self._row(record)
-        facts = row.job.facts()
-        if row.use is not None and row.duration_s:
-            facts += _samples(row.job, row.duration_s, row.devices, row.use)
-        return tuple(facts), row.oddities
-
     def job(self, record: Record) -> UnderstoodJob:
-        row = self._row(record)
-        return row.job, row.oddities
-
-    def _row(self, record: Record) -> _Row:
         values = record.values
         job_id = name("job_id", values["job_id"], limit_bytes=PART_LIMIT_BYTES)
-        own_cluster = escape_part(name("cluster", values["cluster"], limit_bytes=PART_LIMIT_BYTES))
-        cluster = self._cluster or own_cluster
+        named = self._named(values["cluster"])
+        cluster = named.cluster
         user = name("user", values["user"])
         start_s = _start(values["start_time"])
         duration_s, _ = seconds_and_fraction("duration", values["duration"])
         end_s = instant_in_bounds("duration", start_s + duration_s, values["duration"])
         gpus = gpu_count("num_acc", values["num_acc"])
-        hosts = [name("nodes", host) for host in values["nodes"].split(";")] if values["nodes"] else []
-        devices = _devices(values["accelerators"], hosts)
+        hosts, devices, uuids = _placed((values["nodes"], values["accelerators"]))
         use, unmeasured = _use(values["acc_utilization_avg"], duration_s)
         limit_s, state, oddities = _limit_and_state(values, duration_s)
         oddities += unmeasured
         account, clashes = self._teams.account("project", cluster, values["project"])
         oddities += clashes
-        if gpus != sum(map(len, devices.values())):
-            listed = sum(map(len, devices.values()))
-            oddities.append(
-                ("gpu-count-differs", f"num_acc: {gpus} GPUs, but {listed} are listed; {gpus} are booked")
-            )
-        workload = f"{job_id}-{start_s}"
-        if cluster != own_cluster:
-            workload = f"{own_cluster}:{workload}"  # two clusters that are imported as one may share numbers
-        uuids = [uuid for listed_on_host in devices.values() for uuid in listed_on_host]
-        source = f"trace/clustercockpit/{cluster}"
-        job = Job(
-            source=source,
+        if gpus != len(uuids):
+            message = f"num_acc: {gpus} GPUs, but {len(uuids)} are listed; {gpus} are booked"
+            oddities.append(("gpu-count-differs", message))
+        job = _MeasuredJob(
+            source=named.source,
             cluster=cluster,
-            workload=workload,
+            workload=f"{named.prefix}{job_id}-{start_s}",
             account=account,
             user=user,
             gpus_milli=gpus * GPU_MILLI,
@@ -192,8 +195,87 @@ class _Jobs(JobTable):
             time_limit_s=limit_s or None,
             hosts=hosts,
             gpu_uuids=uuids or None,
+            duration_s=duration_s,
+            devices=devices,
+            use=use,
         )
-        return _Row(job, oddities, duration_s, devices, use)
+        return job, oddities
+
+    def jobs(self, rows: Columns) -> Iterator[UnderstoodJob | None]:
+        fields = zip(
+            names(rows["job_id"], PART_LIMIT_BYTES),
+            each(rows["cluster"], self._named),
+            each(rows["user"], partial(name, "user")),
+            rows["project"],
+            each(rows["subcluster"], partial(name, "subcluster")),
+            whole_numbers(rows["start_time"]),
+            floored_seconds(rows["duration"]),
+            whole_numbers([limit or "0" for limit in rows["walltime"]]),
+            map(_USUAL.get, rows["state"]),
+            each(rows["num_acc"], partial(gpu_count, "num_acc")),
+            each([*zip(rows["nodes"], rows["accelerators"], strict=True)], _placed),
+            each([used or "0" for used in rows["acc_utilization_avg"]], partial(percent, "")),
+            rows["acc_utilization_avg"],
+            strict=True,
+        )
+        for (
+            job_id, named, user, team, model, start_s, duration_s, limit_s, state, gpus, placed, use, told
+        ) in fields:  # fmt: skip
+            if (
+                job_id is None
+                or named is None
+                or user is None
+                or model is None
+                or not start_s  # 0 stands for unknown
+                or duration_s is None
+                or limit_s is None
+                or state is None
+                or placed is None
+                or gpus != len(placed.uuids)
+                or use is None
+                or (account := self._teams.known(named.cluster).get(team)) is None
+                or duration_s > INTERVAL_MAX_S
+                or start_s + duration_s >= END_OF_TIME_S
+            ):
+                yield None
+                continue
+            job = _MeasuredJob(
+                source=named.source,
+                cluster=named.cluster,
+                workload=f"{named.prefix}{job_id}-{start_s}",
+                account=account,
+                user=user,
+                gpus_milli=gpus * GPU_MILLI,
+                submitted_s=start_s,
+                started_s=start_s,
+                ended_s=None if state == _RUNNING else start_s + duration_s,
+                reason=state,
+                gpu_model=model if gpus else None,
+                time_limit_s=limit_s or None,
+                hosts=placed.hosts,
+                gpu_uuids=placed.uuids or None,
+                duration_s=duration_s,
+                devices=placed.devices,
+                use=use if told else None,
+            )
+            yield job, _past_limit(limit_s, duration_s)
+
+    def _named(self, own: str) -> _Named:
+        """Return what follows from the name of a job's own cluster."""
+        own_cluster = escape_part(name("cluster", own, limit_bytes=PART_LIMIT_BYTES))
+        cluster = self._cluster or own_cluster
+        # Two clusters that are imported as one may share numbers.
+        prefix = "" if cluster == own_cluster else f"{own_cluster}:"
+        return _Named(cluster, f"trace/clustercockpit/{cluster}", prefix)
+
+
+@lru_cache(maxsize=1 << 12)
+def _placed(told: tuple[str, str]) -> _Placed:
+    """Read the hosts and the devices of a job."""
+    nodes, accelerators = told
+    hosts = [name("nodes", host) for host in nodes.split(";")] if nodes else []
+    devices = _devices(accelerators, hosts)
+    return _Placed(hosts, devices, [uuid for on_host in devices.values() for uuid in on_host])
 
 
 def _start(value: str) -> int:
@@ -216,12 +298,17 @@ def _use(value: str, duration_s: int) -> tuple[Decimal | None, list[Odd]]:
     return None, [("impossible-value", message)]
 
 
+def _past_limit(limit_s: int, duration_s: int) -> list[Odd]:
+    """Say so where a job ran longer than it may; a limit of 0 is none."""
+    if not 0 < limit_s < duration_s:
+        return []
+    message = f"duration: {duration_s} s, {duration_s - limit_s} s longer than its limit of {limit_s} s"
+    return [("past-time-limit", message)]
+
+
 def _limit_and_state(values: Mapping[str, str], duration_s: int) -> tuple[int, str, list[Odd]]:
-    oddities: list[Odd] = []
     limit_s = whole_number("walltime", values["walltime"]) if values["walltime"] else 0
-    if 0 < limit_s < duration_s:
-        message = f"duration: {duration_s} s, {duration_s - limit_s} s longer than its limit of {limit_s} s"
-        oddities.append(("past-time-limit", message))
+    oddities = _past_limit(limit_s, duration_s)
     state = name("state", values["state"])
     if state not in _STATES:
         oddities.append(unknown_state("state", state))

@@ -5,16 +5,20 @@ of creation is older than the trace: it is counted from second 0, and nothing is
 time of deletion outlived the trace: it is counted up to the last second that the table names, as an estimate.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from operator import eq
 from pathlib import Path
 
+from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.columns import Columns, each, floored_seconds, names
 from gpuledger.sources.jobs import NO_USER, Job, Teams, UnderstoodJob
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.spans import NEVER_STARTED, TRACE_END
-from gpuledger.sources.table import JobTable, Record, TableSource, open_table, surveyed_rows
+from gpuledger.sources.surveys import surveyed
+from gpuledger.sources.table import JobTable, Record, TableSource, open_table
 from gpuledger.sources.values import (
     PART_LIMIT_BYTES,
     LocalTimes,
@@ -58,15 +62,66 @@ class _Instances(JobTable):
 
     def survey(self, path: Path) -> None:
         """Find the last second that the table names."""
-        for values in surveyed_rows(open_table(path)):
-            if isinstance(values, dict):
+        for found in surveyed(open_table(path)):
+            if isinstance(found, Columns | dict):
                 for field in _TIMES:
-                    with suppress(BadRecord):  # the row is a dead letter when it is translated
-                        if value := present(values[field]):
-                            self._trace_end_s = max(self._trace_end_s, epoch_floored(field, value))
+                    column = found[field] if isinstance(found, Columns) else [found[field]]
+                    # A time that cannot be read makes its row a dead letter when it is translated.
+                    known = [at_s for at_s in _column(column) if at_s is not None and at_s < END_OF_TIME_S]
+                    self._trace_end_s = max(self._trace_end_s, *known, 0)
 
     def remember(self, values: Mapping[str, str]) -> dict[str, object]:
         return self._teams.remember(self._cluster, values["app_name"]) | {"trace_end_s": self._trace_end_s}
+
+    def jobs(self, rows: Columns) -> Iterator[UnderstoodJob | None]:
+        accounts, labels = self._teams.known(self._cluster), dict[tuple[str, str], dict[str, str]]()
+        limits = rows["gpu_limit"] if "gpu_limit" in rows else rows["gpu_request"]
+        fields = zip(
+            names(rows["instance_sn"], PART_LIMIT_BYTES),
+            rows["role"],
+            rows["app_name"],
+            each(rows["gpu_request"], partial(gpu_count, "gpu_request")),
+            map(eq, rows["gpu_request"], limits),
+            *(_column(rows[field]) for field in _TIMES),
+            zip(*(rows[field] for field in _TIMES), strict=True),
+            strict=True,
+        )
+        for instance, role, app, gpus, is_limited, created_s, scheduled_s, deleted_s, told in fields:
+            account = accounts.get(app)  # a row before may have been its first
+            if (
+                account is None
+                or instance is None
+                or gpus is None
+                or role not in _ROLES
+                or not is_limited
+                or created_s is None
+                or scheduled_s is None
+                or deleted_s is None
+            ):
+                yield None
+                continue
+            created, scheduled, deleted = told
+            started_s = scheduled_s if scheduled or not created else None
+            ended_s = deleted_s if deleted else self._trace_end_s
+            since_s = created_s if started_s is None else started_s
+            if not (created_s <= since_s <= ended_s < END_OF_TIME_S):
+                yield None
+                continue
+            job = Job(
+                source=self._source,
+                cluster=self._cluster,
+                workload=instance,
+                account=account,
+                user=NO_USER,
+                gpus_milli=gpus * GPU_MILLI,
+                submitted_s=created_s if created else None,
+                started_s=started_s,
+                ended_s=ended_s,
+                reason=NEVER_STARTED if started_s is None else _DELETED if deleted else TRACE_END,
+                estimated=not deleted,
+                labels=labels.get((app, role)) or labels.setdefault((app, role), {"app": app, "role": role}),
+            )
+            yield job, ()
 
     def job(self, record: Record) -> UnderstoodJob:
         values = record.values
@@ -95,6 +150,11 @@ class _Instances(JobTable):
             labels={"app": values["app_name"], "role": role},
         )
         return job, [*oddities, *_oddities(role, values, created_s, started_s)]
+
+
+def _column(column: Sequence[str]) -> Sequence[int | None]:
+    """Return times by column: 0 where none is told, None where ``_time`` must be asked."""
+    return floored_seconds([value or "0" for value in column])
 
 
 def _time(field: str, value: str) -> int | None:

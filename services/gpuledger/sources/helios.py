@@ -3,13 +3,16 @@
 No file says in which zone its times are, so none is read without ``--tz``; nor does it name its cluster.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
+
+from gpuledger.sources.columns import Columns
 from gpuledger.sources.helios_capacity import Capacity
 from gpuledger.sources.helios_states import States
 from gpuledger.sources.helios_tables import NAME, HeliosTable
 from gpuledger.sources.jobs import UnderstoodJob
-from gpuledger.sources.spans import JOB_STATES, compare, job_row
+from gpuledger.sources.spans import JOB_STATES, Span, Told, compare, job_row, job_rows
 from gpuledger.sources.table import JobTable, Record, TableSource
-from gpuledger.sources.values import unknown_state
+from gpuledger.sources.values import Odd, unknown_state
 
 _SUSPENDED = "SUSPENDED"
 
@@ -35,9 +38,25 @@ class _Jobs(HeliosTable, JobTable):
         row = job_row((self.source, self.cluster), self.teams, "vc", self.times, values)
         if values["state"] not in JOB_STATES and values["state"] != _SUSPENDED:
             row.oddities.append(unknown_state("state", values["state"]))
-        sums = (("duration", row.held.ran_s), ("queue", row.held.waited_s))
-        row.oddities.extend(odd for field, told_s in sums if (odd := compare(field, values[field], told_s)))
+        row.oddities.extend(_differences((values["duration"], values["queue"]), row.held))
         return row.job, [*row.oddities, *row.clashes]
+
+    def jobs(self, rows: Columns) -> Iterator[UnderstoodJob | None]:
+        return job_rows((self.source, self.cluster), self.teams, "vc", self.times, _TOLD, rows)
+
+
+def _usual(ran_s: Sequence[int], waited_s: Sequence[int], _: Sequence[int | None]) -> Sequence[Iterable[str]]:
+    return map(str, ran_s), map(str, waited_s)
+
+
+def _differences(told: Sequence[str], held: Span, gpus: int = 0) -> list[Odd]:
+    """Compare the row's own sums with its times; the times are what is booked."""
+    del gpus
+    sums = zip(("duration", "queue"), told, (held.ran_s, held.waited_s), strict=True)
+    return [odd for field, value, is_s in sums if (odd := compare(field, value, is_s))]
+
+
+_TOLD = Told(("duration", "queue"), _usual, _differences)
 
 
 class Helios(TableSource):

@@ -17,7 +17,8 @@ from gpuledger.sources.jobs import NO_USER, Job, UnderstoodJob
 from gpuledger.sources.lines import Broken
 from gpuledger.sources.protocol import ImportOptions
 from gpuledger.sources.spans import TRACE_END
-from gpuledger.sources.table import JobTable, Record, open_table, surveyed_rows
+from gpuledger.sources.surveys import surveyed_rows
+from gpuledger.sources.table import JobTable, Record, open_table
 from gpuledger.sources.values import PART_LIMIT_BYTES, LocalTimes, Odd, gpu_count, name, shown
 
 _CHANGED = "changed"

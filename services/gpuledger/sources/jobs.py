@@ -128,7 +128,7 @@ class Teams:
 
     def __init__(self, context: Mapping[str, object] | None = None) -> None:
         self._first: dict[tuple[str, str], str] = {}
-        self._accounts: dict[tuple[str, str], str] = {}
+        self._accounts: dict[str, dict[str, str]] = {}
         kept = (context or {}).get("team")
         if isinstance(kept, list) and len(kept) == 3 and all(isinstance(item, str) for item in kept):  # noqa: PLR2004
             self._first[kept[0], kept[1]] = kept[2]
@@ -139,7 +139,8 @@ class Teams:
         Raises:
             BadRecord: When the team's name is missing or cannot be a name.
         """
-        known = self._accounts.get((root, team))
+        accounts = self.known(root)
+        known = accounts.get(team)
         if known is not None:
             return known, []
         part = escape_part(name(field, team, limit_bytes=PART_LIMIT_BYTES))
@@ -148,8 +149,12 @@ class Teams:
         if first != team:
             part += clash_suffix(team)
             odd.append(("case-clash", f"{field}: {team!r} and {first!r} differ only by case: two accounts"))
-        path = self._accounts[root, team] = join(root, part)
+        path = accounts[team] = join(root, part)
         return path, odd
+
+    def known(self, root: str) -> dict[str, str]:
+        """Return the accounts of the teams below a root that have one by now; it grows as they come."""
+        return self._accounts.setdefault(root, {})
 
     def remember(self, root: str, team: str) -> dict[str, object]:
         """Return what a retry needs to give the team the same account."""

@@ -5,7 +5,7 @@ Whether a file is compressed is read from its first bytes, not from its name.
 
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -51,6 +51,25 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     ended: bool
 
 
+class Lines(msgspec.Struct, frozen=True, gc=False):
+    """Whole lines that follow one another, not yet cut apart.
+
+    Args:
+        number: That of the first.
+        text: Their bytes, with a newline between each two and none at the end.
+        position: Bytes of the file on disk that were read so far.
+    """
+
+    number: int
+    text: bytes
+    position: int
+
+    def each(self) -> Iterator[Line]:
+        """Yield the lines."""
+        for number, raw in enumerate(self.text.split(b"\n"), self.number):
+            yield Line(number, raw, self.position, True)  # noqa: FBT003 - once for each line of a file
+
+
 @dataclass(frozen=True, slots=True)
 class Broken:
     """A line that is none: too long, or cut off by the damage of the file.
@@ -80,20 +99,41 @@ def read_lines(path: Path) -> Iterator[Line | Broken]:
     Raises:
         Refused: When the file is missing, empty, a folder, or may not be read.
     """
+    return each_line(read_parts(path))
+
+
+def each_line(parts: Iterable[Lines | Line | Broken]) -> Iterator[Line | Broken]:
+    """Yield the lines of a file one by one."""
+    for part in parts:
+        if isinstance(part, Lines):
+            yield from part.each()
+        else:
+            yield part
+
+
+def read_parts(path: Path) -> Iterator[Lines | Line | Broken]:
+    """Yield what ``read_lines`` does, but lines that were read at once together; the first stands alone.
+
+    Raises:
+        Refused: When the file is missing, empty, a folder, or may not be read.
+    """
     with _open(path) as file:
         number = 1
         tail = _Tail()
         position = 0
         try:
             for block, position in _blocks(path, file):
-                *complete, rest = block.split(b"\n")
-                if complete:
-                    yield tail.finish(path, number, complete[0], position)
+                first, newline, rest = block.partition(b"\n")
+                if newline:
+                    yield tail.finish(path, number, first, position)
                     number += 1
-                    for raw in complete[1:]:
-                        yield Line(number, raw, position, True)  # noqa: FBT003 - once for each line of a file
-                        number += 1
-                tail.add(rest)
+                    lines, newline, rest = rest.rpartition(b"\n")
+                    if newline:
+                        yield Lines(number, lines, position)
+                        number += lines.count(b"\n") + 1
+                    tail.add(rest)
+                else:
+                    tail.add(first)
         except _Damage as damage:
             yield Broken(
                 number=number,
@@ -116,13 +156,22 @@ def open_lines(path: Path) -> Iterator[Line | Broken]:
     Raises:
         Refused: When the file is missing, empty, a folder, or may not be read.
     """
-    lines = read_lines(path)
-    first = next(lines, None)
+    return each_line(open_parts(path))
+
+
+def open_parts(path: Path) -> Iterator[Lines | Line | Broken]:
+    """Return what ``read_parts`` yields, but open the file at once; a byte order mark is no text.
+
+    Raises:
+        Refused: When the file is missing, empty, a folder, or may not be read.
+    """
+    parts = read_parts(path)
+    first = next(parts, None)
     if first is None:
         raise Refused(f"{path_text(path)} is empty", hint="fetch the file again")
     if isinstance(first, Line):
         first = replace(first, raw=first.raw.removeprefix(BYTE_ORDER_MARK))
-    return chain((first,), lines)
+    return chain((first,), parts)
 
 
 def read_whole(path: Path) -> tuple[bytes, int]:

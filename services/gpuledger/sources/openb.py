@@ -6,11 +6,15 @@ although the trace gives it an end.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from gpuledger.events.envelope import make
+from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.events.host import Registered
+from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.columns import Columns, each, names, whole_numbers
 from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.jobs import NO_USER, Job, Teams, UnderstoodJob
 from gpuledger.sources.pieces import Facts
@@ -38,6 +42,7 @@ from gpuledger.sources.values import (
 
 NEVER_SCHEDULED = "never-scheduled"
 _PHASES = frozenset(("Pending", "Running", "Succeeded", "Failed"))
+_USUAL = {phase: phase for phase in _PHASES}
 _SUFFIXES = (".csv.gz", ".csv")
 _NODE_FILES = ("openb_node_list_gpu_node", "openb_node_list_all_node")
 _POD_FILES = "openb_pod_list_"
@@ -135,9 +140,68 @@ class _Pods(_Openb, JobTable):
             ended_s=deleted_s,
             reason=NEVER_SCHEDULED if scheduled_s is None else phase,
             eligible_s=created_s,
-            gpu_model=name("gpu_spec", specification) if specification and "|" not in specification else None,
+            gpu_model=_model(specification) or None,
         )
         return job, [*clashes, *_oddities(phase, gpus, milli, created_s, scheduled_s)]
+
+    def jobs(self, rows: Columns) -> Iterator[UnderstoodJob | None]:
+        accounts = self._teams.known(self._cluster)
+        starts, ends = (
+            [cell or "0" for cell in rows[column]] for column in ("scheduled_time", "deletion_time")
+        )
+        fields = zip(
+            names(rows["name"]),
+            each(rows["num_gpu"], partial(gpu_count, "num_gpu")),
+            each(rows["gpu_milli"], partial(gpu_fraction, "gpu_milli")),
+            map(_USUAL.get, rows["pod_phase"]),
+            rows["qos"],
+            each(rows["gpu_spec"], _model) if "gpu_spec" in rows else [""] * len(rows),
+            whole_numbers(rows["creation_time"]),
+            whole_numbers(starts),
+            whole_numbers(ends),
+            rows["scheduled_time"],
+            rows["deletion_time"],
+            strict=True,
+        )
+        for pod, gpus, milli, phase, team, model, created_s, started_s, ended_s, scheduled, deleted in fields:
+            account = accounts.get(team)  # a row before may have been its first
+            if (
+                account is None
+                or pod is None
+                or gpus is None
+                or milli is None
+                or phase is None
+                or model is None
+                or created_s is None
+                or started_s is None
+                or ended_s is None
+                or (gpus > 1 and milli != GPU_MILLI)
+                or (scheduled and started_s < created_s)
+                or (deleted and not (started_s if scheduled else created_s) <= ended_s < END_OF_TIME_S)
+                or not (started_s if scheduled else created_s) < END_OF_TIME_S
+            ):
+                yield None
+                continue
+            job = Job(
+                source=self._source,
+                cluster=self._cluster,
+                workload=f"{pod}-{created_s}",
+                account=account,
+                user=NO_USER,
+                gpus_milli=gpus * milli,
+                submitted_s=created_s,
+                started_s=started_s if scheduled else None,
+                ended_s=ended_s if deleted else None,
+                reason=phase if scheduled else NEVER_SCHEDULED,
+                eligible_s=created_s,
+                gpu_model=model or None,
+            )
+            yield job, ()
+
+
+def _model(specification: str) -> str:
+    """Return the one model that a pod may have; nothing where it is any, or one of several."""
+    return name("gpu_spec", specification) if specification and "|" not in specification else ""
 
 
 def _times(values: Mapping[str, str]) -> tuple[int, int | None, int | None]:

@@ -6,11 +6,14 @@ put at 1970-01-01T00:00:00Z. The trace names no team: each user has an account.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from gpuledger.events.envelope import make
+from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.events.host import Registered
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.columns import Columns, each, floored_seconds, names
 from gpuledger.sources.files import file_size
 from gpuledger.sources.jobs import RUN, Job, Teams, UnderstoodJob
 from gpuledger.sources.pai_tables import (
@@ -40,6 +43,7 @@ from gpuledger.sources.values import (
 )
 
 _STATES = frozenset(("Running", "Terminated", "Failed", "Waiting", "Interrupted"))
+_REASONS = {state: state.lower() for state in _STATES}
 
 
 class Pai:
@@ -124,7 +128,6 @@ class _Instances(_Pai, JobTable):
         ended_s, is_estimate = self._end(values, started_s, submitted_s)
         account, oddities = self._teams.account("user", self._cluster, user)
         milli, odd = _gpus(plan)
-        machine = values["machine"]
         job = Job(
             source=self._source,
             cluster=self._cluster,
@@ -139,10 +142,64 @@ class _Instances(_Pai, JobTable):
             reason=NEVER_STARTED if started_s is None else TRACE_END if is_estimate else state.lower(),
             estimated=is_estimate,
             gpu_model=plan.gpu_type or None,
-            hosts=[name("machine", machine)] if machine else [],
+            hosts=_hosts(values["machine"]),
             labels={"task": task},
         )
         return job, [*oddities, *odd, *_oddities(state, started_s, submitted_s)]
+
+    def jobs(self, rows: Columns) -> Iterator[UnderstoodJob | None]:
+        accounts, users, plans = self._teams.known(self._cluster), self.tables.jobs, self.tables.plans
+        labels = {task: {"task": task} for task in set(rows["task_name"])}
+        fields = zip(
+            names(rows["job_name"], PART_LIMIT_BYTES),
+            names(rows["task_name"], PART_LIMIT_BYTES),
+            names(rows["inst_name"], PART_LIMIT_BYTES),
+            map(_REASONS.get, rows["status"]),
+            *(floored_seconds([at or "0" for at in rows[column]]) for column in ("start_time", "end_time")),
+            *(rows[column] for column in ("start_time", "end_time", "worker_name")),
+            each(rows["machine"], _hosts),
+            strict=True,
+        )
+        for job_name, task, instance, reason, start_s, end_s, started, ended, worker, hosts in fields:
+            if (
+                job_name is None
+                or task is None
+                or instance is None
+                or reason is None
+                or start_s is None
+                or end_s is None
+                or hosts is None
+                or (of_job := users.get(job_name)) is None
+                or (plan := plans.get((job_name, task))) is None
+                or (account := accounts.get(of_job[0])) is None  # a row before may have been the user's first
+            ):
+                yield None
+                continue
+            submitted_s = of_job[1]
+            since_s = start_s if started else submitted_s
+            ended_s = end_s if ended else max(self.tables.end_s, since_s)
+            gpus = _gpus_or_none(plan)
+            if gpus is None or not submitted_s <= since_s <= ended_s < END_OF_TIME_S:
+                yield None
+                continue
+            job = Job(
+                source=self._source,
+                cluster=self._cluster,
+                workload=f"{job_name}:{task}:{instance}",
+                run=f"{worker or '-'}:{start_s}" if started else RUN,
+                account=account,
+                user=of_job[0],
+                gpus_milli=gpus[0],
+                submitted_s=submitted_s,
+                started_s=start_s if started else None,
+                ended_s=ended_s,
+                reason=(reason if ended else TRACE_END) if started else NEVER_STARTED,
+                estimated=not ended,
+                gpu_model=plan.gpu_type or None,
+                hosts=hosts,
+                labels=labels[task],
+            )
+            yield job, gpus[1]
 
     def _end(self, values: Mapping[str, str], started_s: int | None, submitted_s: int) -> tuple[int, bool]:
         """Return when the instance ended; one that outlived the trace is cut where jobs and tasks end."""
@@ -157,6 +214,18 @@ class _Instances(_Pai, JobTable):
                 hint="correct the times in the file, or leave the row out",
             )
         return ended_s, False
+
+
+@lru_cache(maxsize=1 << 12)
+def _gpus_or_none(plan: Plan) -> tuple[int, list[Odd]] | None:
+    try:
+        return _gpus(plan)
+    except BadRecord:
+        return None
+
+
+def _hosts(machine: str) -> list[str]:
+    return [name("machine", machine)] if machine else []
 
 
 def _gpus(plan: Plan) -> tuple[int, list[Odd]]:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from gpuledger.kernel.errors import BadRecord, Refused
 from gpuledger.sources.files import file_size, path_text
-from gpuledger.sources.lines import Broken, open_lines
-from gpuledger.sources.table import Table, surveyed_rows
+from gpuledger.sources.lines import Broken, Line, open_parts
+from gpuledger.sources.surveys import surveyed_rows
+from gpuledger.sources.table import Table
 from gpuledger.sources.values import epoch_floored, present
 
 _SUFFIXES = (".csv", ".csv.gz")
@@ -166,11 +167,11 @@ def open_bare(path: Path, columns: Sequence[str]) -> Table:
     Raises:
         Refused: When the file cannot be opened, or its first line has another number of columns.
     """
-    lines = open_lines(path)
+    lines = open_parts(path)
     first = next(lines)
     if isinstance(first, Broken):
         raise Refused(f"{first.message}; there is no row", hint=first.hint)
-    cells = first.raw.rstrip(b"\r").split(b",")
+    cells = first.raw.rstrip(b"\r").split(b",") if isinstance(first, Line) else []
     if len(cells) != len(columns):
         raise Refused(
             f"{path_text(path)}:1: {len(cells)} columns, but {len(columns)} are published",

@@ -6,11 +6,13 @@ and its id is the digest of its row; identical rows are different jobs, told apa
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
+from gpuledger.events.fields import END_OF_TIME_S
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.columns import Columns, each, whole_seconds
 from gpuledger.sources.files import file_size
 from gpuledger.sources.jobs import NO_USER, Job, Teams, UnderstoodJob
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
@@ -78,6 +80,45 @@ class _Jobs(JobTable):
 
     def remember(self, values: Mapping[str, str]) -> dict[str, object]:
         return self._teams.remember(self._cluster, values["cluster"])
+
+    def jobs(self, rows: Columns) -> Iterator[UnderstoodJob | None]:
+        accounts, seen = self._teams.known(self._cluster), self._seen
+        fields = zip(
+            rows.raws(),
+            self._times.column(rows["timestamp"]),
+            whole_seconds(rows["duration"]),
+            each(rows["num_gpus"], partial(gpu_count, "num_gpus")),
+            whole_seconds(rows["gpu_time"]),
+            rows["cluster"],
+            strict=True,
+        )
+        for raw, start_s, duration_s, gpus, gpu_s, team in fields:
+            account = accounts.get(team)  # a row before may have been its first
+            if (
+                account is None
+                or duration_s is None
+                or gpus is None
+                or start_s < 0
+                or gpu_s != duration_s * gpus
+                or start_s + duration_s >= END_OF_TIME_S
+                or (digest := hashlib.sha256(raw).digest()[:_ID_BYTES]) in seen
+            ):
+                yield None
+                continue
+            seen.add(digest)
+            job = Job(
+                source=self._source,
+                cluster=self._cluster,
+                workload=digest.hex(),
+                account=account,
+                user=NO_USER,
+                gpus_milli=gpus * GPU_MILLI,
+                submitted_s=start_s,
+                started_s=start_s,
+                ended_s=start_s + duration_s,
+                reason="unknown",
+            )
+            yield job, ()
 
     def job(self, record: Record) -> UnderstoodJob:
         values = record.values

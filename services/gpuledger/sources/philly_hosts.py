@@ -14,7 +14,7 @@ from gpuledger.events.envelope import Event, make
 from gpuledger.events.host import Registered, StateChanged
 from gpuledger.events.telemetry import GpuSample, Sampled
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.lines import Broken, Line
+from gpuledger.sources.lines import Broken, Line, each_line
 from gpuledger.sources.pacific import with_offset
 from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
@@ -128,7 +128,7 @@ class PhillyHosts(TableSource):
 
 
 def _trimmed(table: Table) -> Iterator[Line | Broken]:
-    for line in table.lines:
+    for line in each_line(table.lines):
         raw = line.raw.rstrip(b"\r")
         if isinstance(line, Line) and raw.endswith(b",") and raw.count(b",") == len(table.header):
             yield replace(line, raw=raw[:-1])

@@ -85,9 +85,17 @@ def interpret(
             continue
         if not piece.ended:
             oddities = [*oddities, NO_NEWLINE]
-        as_fault = partial(_fault, path, interpreter, piece, position, is_understood=True)
+        as_fault = partial(_refused, path, interpreter, piece, position)
         odd = anomalies(place, piece.number, oddities) if oddities else ()
         yield Translated(piece.number, events, odd, position, as_fault)
+
+
+def _refused(
+    path: Path, interpreter: Interpreter, piece: Line, position: int, line: int, error: BadRecord
+) -> Fault:
+    """Make a fault of a piece that was understood."""
+    del line
+    return _fault(path, interpreter, piece, position, error, is_understood=True)
 
 
 def _fault(

@@ -56,8 +56,7 @@ class ImportOptions:
     known: KnownRuns | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Anomaly:
+class Anomaly(msgspec.Struct, frozen=True, gc=False):
     """Something odd in a record that was accepted all the same.
 
     Args:
@@ -79,14 +78,15 @@ class Translated(msgspec.Struct, frozen=True, gc=False):
         events: Each fact with its bytes as they go onto a stream.
         anomalies: What was odd about the record.
         bytes_read: Position in the file on disk (compressed), for a progress bar.
-        as_fault: Makes a fault of it when the ledger cannot hold what it says; None for one that was read again.
+        as_fault: Makes a fault of it when the ledger cannot hold what it says, given its line; None for one that was
+            read again.
     """
 
     line: int
     events: tuple[tuple[Event, bytes], ...]
     anomalies: tuple[Anomaly, ...] = ()
     bytes_read: int = 0
-    as_fault: "Callable[[BadRecord], Fault] | None" = None
+    as_fault: "Callable[[int, BadRecord], Fault] | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,14 @@
 """Rows that tell when a job was submitted, started and ended: the columns that several published traces share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import sub
 from typing import NamedTuple
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.jobs import Job, Teams
+from gpuledger.sources.columns import Columns, each, names
+from gpuledger.sources.jobs import Job, Teams, UnderstoodJob
 from gpuledger.sources.values import (
     PART_LIMIT_BYTES,
     LocalTimes,
@@ -25,6 +28,9 @@ TRACE_END = "trace-end"
 
 JOB_STATES = frozenset(("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL"))
 """How a job of the Helios and Acme traces can have ended."""
+
+_TIMES = ("submit_time", "start_time", "end_time")
+_REASONS = {state: state.lower() for state in JOB_STATES}
 
 
 class Span(NamedTuple):
@@ -139,6 +145,87 @@ def job_row(
         labels={team: values[team]},
     )
     return Row(job, held, oddities, clashes)
+
+
+Sums = Callable[[Sequence[int], Sequence[int], Sequence[int | None]], Sequence[Iterable[str]]]
+"""Writes the sums that rows should tell, by column, given how long each ran and waited, and its GPUs."""
+
+Differences = Callable[[Sequence[str], Span, int], Sequence[Odd]]
+"""Says what is odd about the sums that a row tells, given its times and its GPUs."""
+
+
+class Told(NamedTuple):
+    """What the rows of a table tell besides their times.
+
+    Args:
+        columns: Where.
+        usual: How almost every row writes it.
+        differences: What to say of the others.
+    """
+
+    columns: Sequence[str]
+    usual: Sums
+    differences: Differences
+
+
+def job_rows(
+    place: tuple[str, str], teams: Teams, team: str, times: LocalTimes, told: Told, rows: Columns
+) -> Iterator[UnderstoodJob | None]:
+    """Yield what ``job_row`` says of rows that are as usual: of a known team, with all times in their order.
+
+    Args:
+        place: As for ``job_row``.
+        teams: As for ``job_row``.
+        team: As for ``job_row``.
+        times: As for ``job_row``.
+        told: What the rows tell besides.
+        rows: The rows.
+    """
+    submits, starts, ends = (times.column(rows[column]) for column in _TIMES)
+    gpu_counts = each(rows["gpu_num"], partial(gpu_count, "gpu_num"))
+    usual = told.usual([*map(sub, ends, starts)], [*map(sub, starts, submits)], gpu_counts)
+    sums = [rows[column] for column in told.columns]
+    accounts, labels = teams.known(place[1]), dict[str, dict[str, str]]()
+    fields = zip(
+        names(rows["job_id"], PART_LIMIT_BYTES),
+        gpu_counts,
+        map(_REASONS.get, rows["state"]),
+        each(rows["user"], partial(word, "user")),
+        rows[team],
+        submits,
+        starts,
+        ends,
+        zip(*sums, strict=True),
+        zip(*usual, strict=True),
+        strict=True,
+    )
+    for job_id, gpus, reason, user, label, submitted_s, started_s, ended_s, says, should in fields:
+        account = accounts.get(label)  # a row before may have been its first
+        if (
+            job_id is None
+            or gpus is None
+            or reason is None
+            or user is None
+            or account is None
+            or not 0 <= submitted_s <= started_s <= ended_s
+        ):
+            yield None
+            continue
+        job = Job(
+            source=place[0],
+            cluster=place[1],
+            workload=f"{job_id}-{submitted_s}",
+            account=account,
+            user=user,
+            gpus_milli=gpus * GPU_MILLI,
+            submitted_s=submitted_s,
+            started_s=started_s,
+            ended_s=ended_s,
+            reason=reason,
+            labels=labels.get(label) or labels.setdefault(label, {team: label}),
+        )
+        span_of = Span(submitted_s, started_s, ended_s) if says != should else None
+        yield job, () if span_of is None else told.differences(says, span_of, gpus)
 
 
 def told_seconds(field: str, value: str) -> tuple[int | None, Odd | None]:

@@ -4,26 +4,29 @@ The header decides whether the file is what the source reads; after it, a record
 a ``Fault`` and the next one is looked at.
 """
 
-import csv
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
 import msgspec
 
 from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.sources.cells import cells_of, row_values, text_of, without_return
+from gpuledger.sources.columns import Columns, columns_of
 from gpuledger.sources.files import file_size, path_text
 from gpuledger.sources.jobs import UnderstoodJob
-from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, read_lines
+from gpuledger.sources.lines import BYTE_ORDER_MARK, Broken, Line, Lines, read_parts
 from gpuledger.sources.pieces import NO_NEWLINE, Facts, anomalies, check_context, context_of, options_of
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.values import shown
 
 _COLUMNS_SHOWN = 20
+_PART_BYTES = 1 << 11
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -99,6 +102,14 @@ class JobTable(Translator):
             BadRecord: When a field is wrong.
         """
 
+    def jobs(self, rows: Columns) -> Iterator[UnderstoodJob | None] | None:
+        """Yield the jobs of rows that were read at once, in order, for tables that are worth it.
+
+        None stands for a row that ``job`` must be asked of before the next is looked at; the others are as it says.
+        """
+        del rows
+        return None
+
     def translate(self, record: Record) -> Facts:
         """Return the facts of a row's job."""
         job, oddities = self.job(record)
@@ -112,12 +123,12 @@ class Table:
     Args:
         path: The file.
         header: Its columns, in the file's order.
-        lines: The lines after the header.
+        lines: The lines after the header, those that were read at once together.
     """
 
     path: Path
     header: tuple[str, ...]
-    lines: Iterator[Line | Broken]
+    lines: Iterator[Lines | Line | Broken]
 
 
 def open_table(path: Path) -> Table:
@@ -126,13 +137,13 @@ def open_table(path: Path) -> Table:
     Raises:
         Refused: When the file cannot be opened or its first line is no header.
     """
-    lines = read_lines(path)
+    lines = read_parts(path)
     first = next(lines, None)
     if isinstance(first, Broken):
         raise Refused(f"{first.message}; there is no header", hint=first.hint)
-    raw = b"" if first is None else first.raw.removeprefix(BYTE_ORDER_MARK)
+    raw = first.raw.removeprefix(BYTE_ORDER_MARK) if isinstance(first, Line) else b""
     try:
-        header = tuple(_cells(_text(_without_return(raw))))
+        header = tuple(cells_of(text_of(without_return(raw))))
     except BadRecord as error:
         raise Refused(
             f"{path_text(path)}:1: the header cannot be read: {error.message}",
@@ -207,45 +218,106 @@ def translate_table(table: Table, translator: Translator, offset: int = 0) -> It
         translator: Who understands its rows.
         offset: Bytes of other files that were read before this one.
     """
-    place, header = path_text(table.path), table.header
+    place = path_text(table.path)
     for item in table.lines:
+        if isinstance(item, Lines):
+            yield from _translate_lines(table, translator, item, offset)
+            continue
         position = offset + item.position
         if isinstance(item, Broken):
             translator.lose()
             context = {**_context(table, translator.options, item.number, 0), "partial": item.partial}
             yield Fault(item.number, item.code, item.message, item.hint, item.raw, context, place, position)
-            continue
-        raw = item.raw
-        if raw.endswith(b"\r"):
-            raw = raw[:-1]
-        if not raw:
-            continue
-        ordinal = translator.ordinal(raw)
-        try:
-            events, oddities = translator.translate(Record(row_values(header, raw), raw, ordinal))
-        except BadRecord as error:
-            translator.lose()
-            yield _fault(table, translator, item, ordinal, position, error)
-            continue
-        if not events:
-            continue  # such as a host without GPUs
-        if not item.ended:
-            oddities = [*oddities, NO_NEWLINE]
-        as_fault = partial(_fault, table, translator, item, ordinal, position)
-        odd = anomalies(place, item.number, oddities) if oddities else ()
-        yield Translated(item.number, events, odd, position, as_fault)
+        elif found := _translate_line(table, translator, item, position):
+            yield found
 
 
-def surveyed_rows(table: Table) -> Iterator[dict[str, str] | Broken | BadRecord]:
-    """Yield the fields of every row, or why it has none; for those who look through a file beforehand."""
-    for item in table.lines:
-        if isinstance(item, Broken):
-            yield item
-        elif raw := _without_return(item.raw):
+def parts(header: Sequence[str], lines: Lines) -> Iterator[tuple[Lines, Columns | None]]:
+    """Yield lines by column, cut so that few rows are read one by one for the sake of one that is not plain."""
+    columns = columns_of(header, lines.text)
+    middle = -1 if columns is not None else lines.text.find(b"\n", len(lines.text) // 2)
+    if middle < 0 or len(lines.text) < _PART_BYTES:
+        yield lines, columns
+        return
+    first = Lines(lines.number, lines.text[:middle], lines.position)
+    yield from parts(header, first)
+    number = lines.number + first.text.count(b"\n") + 1
+    yield from parts(header, Lines(number, lines.text[middle + 1 :], lines.position))
+
+
+def _translate_lines(
+    table: Table, translator: Translator, lines: Lines, offset: int
+) -> Iterator[Translated | Fault]:
+    """Return rows that were read at once: jobs that are as usual by column, all else one by one."""
+    position = offset + lines.position
+    if not isinstance(translator, JobTable):
+        return _one_by_one(table, translator, lines, position)
+    return chain.from_iterable(
+        _one_by_one(table, translator, part, position)
+        if columns is None or (jobs := translator.jobs(columns)) is None
+        else _at_once(table, translator, part, jobs, position)
+        for part, columns in parts(table.header, lines)
+    )
+
+
+def _one_by_one(
+    table: Table, translator: Translator, part: Lines, position: int
+) -> Iterator[Translated | Fault]:
+    for line in part.each():
+        if found := _translate_line(table, translator, line, position):
+            yield found
+
+
+def _at_once(
+    table: Table, translator: JobTable, part: Lines, jobs: Iterable[UnderstoodJob | None], position: int
+) -> Iterator[Translated | Fault]:
+    place, raws = path_text(table.path), list[bytes]()
+
+    def line(number: int) -> Line:
+        if not raws:
+            raws.extend(part.text.split(b"\n"))
+        return Line(number, raws[number - part.number], part.position, ended=True)
+
+    def as_fault(number: int, error: BadRecord) -> Fault:
+        return _fault(table, translator, line(number), 0, position, error)
+
+    for number, understood in enumerate(jobs, part.number):
+        if understood is not None:
+            job, oddities = understood
             try:
-                yield row_values(table.header, raw)
-            except BadRecord as error:
-                yield error
+                events = tuple(job.facts())
+            except BadRecord:
+                pass  # read by itself it says the same, and where
+            else:
+                odd = anomalies(place, number, oddities) if oddities else ()
+                yield Translated(number, events, odd, position, as_fault)
+                continue
+        if found := _translate_line(table, translator, line(number), position):
+            yield found
+
+
+def _translate_line(
+    table: Table, translator: Translator, item: Line, position: int
+) -> Translated | Fault | None:
+    """Return the facts of a row or its fault; None where it holds no record."""
+    raw = item.raw
+    if raw.endswith(b"\r"):
+        raw = raw[:-1]
+    if not raw:
+        return None
+    ordinal = translator.ordinal(raw)
+    try:
+        events, oddities = translator.translate(Record(row_values(table.header, raw), raw, ordinal))
+    except BadRecord as error:
+        translator.lose()
+        return _fault(table, translator, item, ordinal, position, error)
+    if not events:
+        return None  # such as a host without GPUs
+    if not item.ended:
+        oddities = [*oddities, NO_NEWLINE]
+    as_fault = partial(_refused, table, translator, item, ordinal, position)
+    odd = anomalies(path_text(table.path), item.number, oddities) if oddities else ()
+    return Translated(item.number, events, odd, position, as_fault)
 
 
 def retry_row(translator: type[Translator], raw: bytes, context: Mapping[str, object]) -> Translated:
@@ -257,7 +329,7 @@ def retry_row(translator: type[Translator], raw: bytes, context: Mapping[str, ob
     header, ordinal = _header_and_ordinal(context)
     place, line = check_context(raw, context)
     options = options_of(context)
-    raw = _without_return(raw)
+    raw = without_return(raw)
     try:
         record = Record(row_values(header, raw), raw, ordinal)
         events, oddities = translator(options, context).translate(record)
@@ -268,55 +340,18 @@ def retry_row(translator: type[Translator], raw: bytes, context: Mapping[str, ob
     return Translated(line, events, anomalies(place, line, oddities))
 
 
-def row_values(header: Sequence[str], raw: bytes) -> dict[str, str]:
-    """Return the fields of a row by column.
-
-    Raises:
-        BadRecord: When the bytes are no UTF-8 text, or not as many fields as the header has columns.
-    """
-    text = _text(raw)
-    is_quoted = '"' in text or "\r" in text
-    cells = _cells(text) if is_quoted else text.split(",")  # as the csv module would, sooner
-    if len(cells) != len(header):
-        raise BadRecord(
-            f"{len(header)} columns expected, {len(cells)} found",
-            code="wrong-columns",
-            hint="look for a separator too many or too few; a field that holds a comma needs double quotes",
-        )
-    return dict(zip(header, cells))  # noqa: B905 - as many of one as of the other
-
-
-def _text(raw: bytes) -> str:
-    if 0 in raw:
-        raise BadRecord(
-            f"a NUL byte at byte {raw.index(0)} of the line",
-            code="nul-byte",
-            hint="the file is not text, or was damaged while it was written; fetch it again",
-        )
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        raise BadRecord(
-            f"byte {error.start} of the line (0x{raw[error.start]:02x}) is not UTF-8",
-            code="not-utf8",
-            hint="convert the file to UTF-8, for example from Latin-1: iconv -f latin1 -t utf-8",
-        ) from error
-
-
-def _cells(text: str) -> list[str]:
-    try:
-        rows = list(csv.reader([text], strict=True))
-    except csv.Error as error:
-        raise BadRecord(
-            f"the quoting is wrong: {error}",
-            code="bad-csv",
-            hint="double the quotes inside a quoted field; a record must stand on one line",
-        ) from error
-    return rows[0] if rows else []
-
-
-def _without_return(raw: bytes) -> bytes:
-    return raw[:-1] if raw.endswith(b"\r") else raw
+def _refused(
+    table: Table,
+    translator: Translator,
+    item: Line,
+    ordinal: int,
+    position: int,
+    number: int,
+    error: BadRecord,
+) -> Fault:
+    """Make a fault of a row that was understood."""
+    del number
+    return _fault(table, translator, item, ordinal, position, error)
 
 
 def _fault(
@@ -324,7 +359,7 @@ def _fault(
 ) -> Fault:
     context = _context(table, translator.options, item.number, ordinal)
     with suppress(BadRecord):  # a row that cannot be split has nothing to remember
-        context |= translator.remember(row_values(table.header, _without_return(item.raw)))
+        context |= translator.remember(row_values(table.header, without_return(item.raw)))
     message = f"{path_text(table.path)}:{item.number}: {error.message}"
     return Fault(
         item.number, error.code, message, error.hint, item.raw, context, path_text(table.path), position

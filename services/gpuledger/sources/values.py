@@ -4,8 +4,12 @@ The functions raise ``BadRecord`` without the place; whoever knows file and line
 """
 
 import datetime as dt
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from itertools import repeat
+from operator import add
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gpuledger.events.fields import END_OF_TIME_S
@@ -19,8 +23,10 @@ GPU_LIMIT = 1_000_000
 
 NAME_LIMIT_BYTES = 255
 PART_LIMIT_BYTES = 128
+DIGITS_LIMIT = 15
 
-_DIGITS_LIMIT = 15
+_UNREAD_S = -2 * END_OF_TIME_S  # whatever is added to it stays below zero
+
 _NOTHING = frozenset(("None", "NaN", "nan", "NaT", "null", "NULL"))
 _SHOWN_CHARACTERS = 60
 _DATE_CHARACTERS = 10
@@ -32,6 +38,7 @@ _WITHIN_HOUR = {f":{second // 60:02}:{second % 60:02}": second for second in ran
 """Minutes and seconds behind an hour, as times are usually written -> seconds."""
 
 _HOURS_LIMIT = 1 << 14
+_OFFSETS_LIMIT = 8
 _CERTAIN_YEARS = range(1971, 2100)
 """Every instant of their local times lies within the bounds, whatever the zone."""
 
@@ -53,7 +60,7 @@ def whole_number(field: str, value: str) -> int:
     Raises:
         BadRecord: When it is missing or written otherwise.
     """
-    if value.isdigit() and value.isascii() and len(value) <= _DIGITS_LIMIT:
+    if value.isdigit() and value.isascii() and len(value) <= DIGITS_LIMIT:
         return int(value)
     if not value:
         raise _missing(field)
@@ -64,7 +71,7 @@ def whole_number(field: str, value: str) -> int:
     raise BadRecord(
         f"{field}: {shown(value)} is not a whole number",
         code="not-a-number",
-        hint=f"write digits only, at most {_DIGITS_LIMIT}",
+        hint=f"write digits only, at most {DIGITS_LIMIT}",
     )
 
 
@@ -79,10 +86,10 @@ def seconds_and_fraction(field: str, value: str) -> tuple[int, str]:
     Raises:
         BadRecord: When it is negative, missing or not written in digits.
     """
-    if value.isdigit() and value.isascii() and len(value) <= _DIGITS_LIMIT:
+    if value.isdigit() and value.isascii() and len(value) <= DIGITS_LIMIT:
         return int(value), ""
     whole, _, fraction = value.partition(".")
-    if fraction in {"", "0"} and whole.isdigit() and whole.isascii() and len(whole) <= _DIGITS_LIMIT:
+    if fraction in {"", "0"} and whole.isdigit() and whole.isascii() and len(whole) <= DIGITS_LIMIT:
         return int(whole), ""
     if value.startswith("-") and value.strip("-.0"):
         raise BadRecord(
@@ -152,7 +159,7 @@ def percent(field: str, value: str) -> Decimal:
             hint="write a percentage such as 71.86, or leave it empty where nothing was measured",
         )
     exponent = number.as_tuple().exponent
-    plain = isinstance(exponent, int) and -_DIGITS_LIMIT <= exponent <= 2 and len(value) <= 2 * _DIGITS_LIMIT  # noqa: PLR2004 - 1E+2 is 100
+    plain = isinstance(exponent, int) and -DIGITS_LIMIT <= exponent <= 2 and len(value) <= 2 * DIGITS_LIMIT  # noqa: PLR2004 - 1E+2 is 100
     if not (plain and 0 <= number <= _FULL_PERCENT):
         raise BadRecord(
             f"{field}: {shown(value)} is outside 0 to 100 percent",
@@ -266,6 +273,7 @@ class LocalTimes:
         self._zone: dt.tzinfo = dt.UTC if timezone is None else _zone(timezone)
         self._fixed = timezone is None
         self._hours: dict[str, int] = {}
+        self._within: dict[str, Mapping[str, int]] = {"": _WITHIN_HOUR}
 
     def known(self, value: str) -> int | None:
         """Return seconds since the epoch where a time of the same hour was read before, in which no clock was set."""
@@ -274,6 +282,24 @@ class LocalTimes:
             return hour_s + _WITHIN_HOUR[value[_HOUR_CHARACTERS:_TIME_CHARACTERS]]
         except KeyError:
             return None
+
+    def column(self, values: Sequence[str]) -> list[int]:
+        """Return seconds since the epoch where ``read`` would find nothing odd; below zero where it must decide.
+
+        Args:
+            values: Times, as a rule all written alike and few hours apart.
+        """
+        offset = next(filter(None, values), "")[_TIME_CHARACTERS:]
+        begun = [value[:_HOUR_CHARACTERS] for value in values]
+        hours = {}
+        for hour, value in dict(zip(begun, values, strict=True)).items():
+            if hour + offset not in self._hours:
+                with suppress(BadRecord):
+                    self.read("", value)
+            hours[hour] = self._hours.get(hour + offset, _UNREAD_S)
+        ends = [value[_HOUR_CHARACTERS:] for value in values]
+        within = map(self._within_hour(offset).get, ends, repeat(_UNREAD_S))
+        return [*map(add, map(hours.__getitem__, begun), within)]
 
     def read(self, field: str, value: str) -> tuple[int, Odd | None]:
         """Return seconds since the epoch, floored, and what is odd about the time, if anything.
@@ -305,13 +331,24 @@ class LocalTimes:
         day = instant(at_s).astimezone(self._zone).date() + dt.timedelta(days=1)
         return seconds(dt.datetime.combine(day, dt.time(), tzinfo=self._zone))
 
+    def _within_hour(self, offset: str) -> Mapping[str, int]:
+        """Return the seconds of each minute and second with an offset behind them."""
+        known = self._within.get(offset)
+        if known is None:
+            if len(self._within) >= _OFFSETS_LIMIT:
+                return {}
+            known = self._within[offset] = {end + offset: within_s for end, within_s in _WITHIN_HOUR.items()}
+        return known
+
     def _remember(self, hour: str, local: dt.datetime) -> None:
         """Keep when the hour of a time began, unless clocks were set in it."""
         if local.year not in _CERTAIN_YEARS:
             return
         first, last = local.replace(minute=0, second=0), local.replace(minute=59, second=59)
-        offsets = {at.replace(fold=fold).utcoffset() for at in (first, last) for fold in (0, 1)}
-        if len(offsets) == 1:
+        ends = (
+            () if isinstance(local.tzinfo, dt.timezone) else (first, last)
+        )  # others have one offset for ever
+        if len({at.replace(fold=fold).utcoffset() for at in ends for fold in (0, 1)}) <= 1:
             if len(self._hours) >= _HOURS_LIMIT:
                 self._hours.clear()
             self._hours[hour] = seconds(first)

@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.sources import lines
-from gpuledger.sources.lines import LINE_LIMIT_BYTES, RAW_LIMIT_BYTES, Broken, Line, read_lines, read_whole
+from gpuledger.sources.lines import (
+    LINE_LIMIT_BYTES,
+    RAW_LIMIT_BYTES,
+    Broken,
+    Line,
+    Lines,
+    each_line,
+    open_parts,
+    read_lines,
+    read_parts,
+    read_whole,
+)
 
 TEXT = b"".join(b"%06d,%s\n" % (n, hashlib.sha256(b"%d" % n).hexdigest().encode()) for n in range(20_000))
 ROWS = TEXT.split(b"\n")[:-1]
@@ -205,3 +216,21 @@ def test_a_file_is_opened_at_once_and_its_mark_is_no_text(tmp_path: Path) -> Non
             lines.open_lines(path)
     path.write_bytes(gzip.compress(b"a\nb")[:-6])
     assert isinstance(list(lines.open_lines(path))[-1], Broken)
+
+
+def test_lines_that_were_read_at_once_come_together_and_are_the_same_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(TEXT + b"rest")
+    parts = list(read_parts(path))
+    assert isinstance(parts[0], Line)
+    assert any(isinstance(part, Lines) and part.text.count(b"\n") > 100 for part in parts)
+    assert list(each_line(parts)) == list(read_lines(path))
+    assert parts[-1] == Line(len(ROWS) + 1, b"rest", len(TEXT) + 4, ended=False)
+
+
+def test_parts_of_a_file_are_opened_at_once_too(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"\xef\xbb\xbfa\nb\nc\n")
+    assert list(open_parts(path)) == [Line(1, b"a", 9, ended=True), Lines(2, b"b\nc", 9)]
+    with pytest.raises(Refused, match="does not exist"):
+        open_parts(tmp_path / "nowhere")

@@ -3,7 +3,9 @@
 import pytest
 
 from gpuledger.kernel.errors import BadRecord
-from gpuledger.sources.spans import Span, compare, span, told_seconds
+from gpuledger.sources.columns import columns_of
+from gpuledger.sources.jobs import Teams
+from gpuledger.sources.spans import Span, Told, compare, job_row, job_rows, span, told_seconds
 from gpuledger.sources.values import LocalTimes
 
 UTC = LocalTimes(None)
@@ -70,3 +72,44 @@ def test_a_sum_that_cannot_be_read_is_none() -> None:
     assert told is None
     assert odd is not None
     assert "it is not booked" in odd[1]
+
+
+COLUMNS = ("job_id", "user", "vc", "gpu_num", "state", "submit_time", "start_time", "end_time", "duration")
+USUAL = b"1,u,team,2,COMPLETED,1971-01-01 00:00:10,1971-01-01 00:00:15,1971-01-01 00:01:15,60"
+TOLD = Told(
+    ("duration",),
+    lambda ran_s, waited_s, gpus: [map(str, ran_s)],
+    lambda told, held, gpus: [("odd", f"{told[0]} is not {held.ran_s}")],
+)
+
+
+def by_column(*rows: bytes) -> list[object]:
+    columns = columns_of(COLUMNS, b"\n".join(rows))
+    assert columns is not None
+    teams = Teams()
+    teams.account("vc", "c", "team")
+    return list(job_rows(("s", "c"), teams, "vc", UTC, TOLD, columns))
+
+
+def test_rows_that_are_as_usual_are_jobs_by_column() -> None:
+    values = dict(zip(COLUMNS, USUAL.decode().split(","), strict=True))
+    job = job_row(("s", "c"), Teams(), "vc", UTC, values).job
+    assert by_column(USUAL, USUAL.replace(b",60", b",61")) == [(job, ()), (job, [("odd", "61 is not 60")])]
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [
+        (b"1,u", b",u"),
+        (b",u,", b",,"),
+        (b"team", b"other"),
+        (b",2,", b",-2,"),
+        (b"COMPLETED", b"LOST"),
+        (b"00:00:10", b"00:00:16"),
+        (b"00:00:15", b"00:01:16"),
+        (b"1971-01-01 00:00:15", b""),
+    ],
+    ids=repr,
+)
+def test_other_rows_are_left_to_who_reads_them_one_by_one(was: bytes, is_now: bytes) -> None:
+    assert by_column(USUAL.replace(was, is_now), USUAL)[0] is None

@@ -9,11 +9,12 @@ import pytest
 from tests.unit.sources.rows import GOOD, PHILLY, codes, only, read
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.lines import Broken
+from gpuledger.sources.jobs import Job
+from gpuledger.sources.lines import Lines
 from gpuledger.sources.pieces import Facts
 from gpuledger.sources.protocol import Fault, ImportOptions, Translated
 from gpuledger.sources.registry import source
-from gpuledger.sources.table import Record, TableSource, Translator, open_table, surveyed_rows
+from gpuledger.sources.table import Record, TableSource, Translator, parts
 
 
 @pytest.mark.parametrize(
@@ -204,10 +205,45 @@ def test_the_kind_of_a_table_is_seen_from_its_header(tmp_path: Path) -> None:
         _Source().read(path, ImportOptions())
 
 
-def test_rows_are_surveyed_with_those_that_cannot_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes(gzip.compress(b"a,b\n1,2\r\n\n3\n4,5")[:-6])
-    first, second, *_, last = surveyed_rows(open_table(path))
-    assert first == {"a": "1", "b": "2"}
-    assert isinstance(second, BadRecord)
-    assert isinstance(last, Broken)
+def test_one_row_that_is_not_plain_leaves_most_others_by_column() -> None:
+    rows = [b"%d,a" % number for number in range(4000)]
+    rows[1234] = b'1234,"a"'
+    found = list(parts(("id", "user"), Lines(2, b"\n".join(rows), 7)))
+    assert b"\n".join(part.text for part, _ in found) == b"\n".join(rows)
+    for part, columns in found:
+        number = part.number - 2
+        assert part.text.split(b"\n") == rows[number : number + part.text.count(b"\n") + 1]
+        assert (columns is None) == (b'"' in part.text)
+    ((odd, _),) = [pair for pair in found if pair[1] is None]
+    assert odd.text.count(b"\n") < 500
+
+
+def test_a_job_whose_facts_cannot_be_is_the_fault_of_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were read by column are read by themselves where a fact of theirs is refused."""
+    facts = Job.facts
+
+    def refused(self: Job) -> object:
+        if self.gpus_milli == 3000:
+            raise BadRecord("three", code="three", hint="none")
+        return facts(self)
+
+    monkeypatch.setattr(Job, "facts", refused)
+    rows = b"\n".join(
+        (PHILLY, GOOD, GOOD.replace(b",1,66.0,", b",3,198.0,"), GOOD.replace(b":55", b":56"), b"")
+    )
+    items = read("philly", tmp_path / "p.csv", rows)
+    fault = only(items)
+    assert (fault.line, fault.code) == (3, "three")
+    assert [item.line for item in items if isinstance(item, Translated)] == [2, 4]
+
+
+def test_a_row_that_was_read_by_column_can_be_a_fault_later(tmp_path: Path) -> None:
+    items = read("philly", tmp_path / "p.csv", b"\n".join((PHILLY, GOOD, GOOD.replace(b":55", b":56"), b"")))
+    last = items[-1]
+    assert isinstance(last, Translated)
+    assert last.as_fault is not None
+    fault = last.as_fault(last.line, BadRecord("too much", code="amount-too-large", hint="none"))
+    assert (fault.line, fault.code, fault.raw) == (3, "amount-too-large", GOOD.replace(b":55", b":56"))
+    assert fault.message == f"{tmp_path}/p.csv:3: too much"

@@ -257,3 +257,27 @@ def test_the_midnight_after_an_instant_is_that_of_the_zone() -> None:
     berlin = LocalTimes("Europe/Berlin")
     assert berlin.following_midnight(berlin.read("t", "2017-10-28 23:59:59")[0]) == 1_509_228_000
     assert berlin.following_midnight(1_509_228_000) == 1_509_228_000 + 25 * 3600, "a day of 25 hours"
+
+
+def test_a_column_of_times_says_what_each_says_by_itself() -> None:
+    times = LocalTimes("America/Los_Angeles")
+    usual = ["2017-10-09 07:01:55", "2017-10-09 08:00:00", "2017-10-09 07:59:59"]
+    assert times.column(usual) == [times.read("t", value)[0] for value in usual]
+    offset = ["2017-10-09 07:01:55-07:00", "2017-10-09 09:00:00-07:00"]
+    assert times.column(offset) == [times.read("t", value)[0] for value in offset]
+
+
+def test_a_column_of_times_leaves_to_others_what_is_odd() -> None:
+    odd = ["2017-11-05 01:30:00", "2017-03-12 02:30:00", "", "x", "2017-10-09", "2017-10-09 08:01:55Z"]
+    found = LocalTimes("America/Los_Angeles").column(["2017-10-09 07:01:55", *odd])
+    assert found[0] == 1507557715
+    assert all(at_s < 0 for at_s in found[1:])
+    assert LocalTimes(None).column(["", "1969-12-31 23:59:59"])[1] < 0
+
+
+def test_times_with_many_offsets_are_read_one_by_one() -> None:
+    times = LocalTimes(None)
+    offsets = [f"2017-10-09 07:01:55+{hours:02}:00" for hours in range(12)]
+    found = [times.column([value])[0] for value in offsets]
+    assert found[:3] == [times.read("t", value)[0] for value in offsets[:3]]
+    assert found[-1] < 0
