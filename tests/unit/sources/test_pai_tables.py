@@ -7,7 +7,7 @@ import pytest
 from tests.unit.sources.traces import FIXTURES
 
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.lines import Line
+from gpuledger.sources.lines import Line, each_line
 from gpuledger.sources.pai_tables import (
     INSTANCES,
     JOBS,
@@ -24,7 +24,8 @@ PAI = FIXTURES / "pai"
 
 
 def rows(path: Path) -> list[bytes]:
-    return [line.raw for line in open_bare(path, ("a", "b")).lines if isinstance(line, Line)]
+    lines = each_line(open_bare(path, ("a", "b")).lines)
+    return [line.raw for line in lines if isinstance(line, Line)]
 
 
 def test_a_table_has_no_header_and_one_in_front_is_passed_over(tmp_path: Path) -> None:
