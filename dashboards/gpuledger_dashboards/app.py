@@ -12,11 +12,17 @@ st.set_page_config(page_title="gpuledger", page_icon=ICON, layout="wide")
 page = st.navigation(
     [
         st.Page(
+            PAGES / "overview.py",
+            title="Overview",
+            icon=":material/dashboard:",
+            url_path="overview",
+            default=True,
+        ),
+        st.Page(
             PAGES / "pyramid.py",
             title="Pyramid",
             icon=":material/change_history:",
             url_path="pyramid",
-            default=True,
         ),
         st.Page(
             PAGES / "budget_versus_actual.py",
@@ -31,10 +37,22 @@ page = st.navigation(
             url_path="fair-share",
         ),
         st.Page(
+            PAGES / "waits.py",
+            title="Queue and waits",
+            icon=":material/hourglass_top:",
+            url_path="waits",
+        ),
+        st.Page(
             PAGES / "work.py",
             title="My work",
             icon=":material/timeline:",
             url_path="work",
+        ),
+        st.Page(
+            PAGES / "waste.py",
+            title="Waste",
+            icon=":material/hourglass_disabled:",
+            url_path="waste",
         ),
         st.Page(
             PAGES / "hosts.py",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from gpuledger import settings
-from gpuledger.client import LedgerClient, answers, outcomes, plans, records, stories
+from gpuledger.client import LedgerClient, answers, outcomes, plans, records, stories, waiting
 from gpuledger.kernel.errors import Refused
 
 TTL_S = 30
@@ -117,9 +117,19 @@ def drains(cluster: str) -> records.Drains:
     return _drains(asker(), cluster)
 
 
-def incidents(cluster: str) -> records.Incidents:
-    """Return the failures of hardware that are known."""
-    return _incidents(asker(), cluster)
+def incidents(cluster: str, first: dt.date | None = None, last: dt.date | None = None) -> records.Incidents:
+    """Return the failures of hardware that are known, of the days from first to last where they are given."""
+    return _incidents(asker(), cluster, first, None if last is None else last + dt.timedelta(days=1))
+
+
+def waits(by: str, cluster: str, first: dt.date, last: dt.date, klass: str | None = None) -> waiting.Waits:
+    """Return how long requests waited, of the days from first to last, both included."""
+    return _waits(asker(), by, cluster, first, last + dt.timedelta(days=1), klass)
+
+
+def waste(by: str, cluster: str, period: str | None) -> waiting.Waste:
+    """Return what of the charged time of a period was not used, of the newest unless given."""
+    return _waste(asker(), by, cluster, period)
 
 
 def books() -> answers.Books:
@@ -174,6 +184,8 @@ def forget() -> None:
         _hosts,
         _drains,
         _incidents,
+        _waits,
+        _waste,
         _books,
         _closes,
         _what_if,
@@ -227,8 +239,20 @@ def _drains(asker: Asker, cluster: str) -> records.Drains:
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)
-def _incidents(asker: Asker, cluster: str) -> records.Incidents:
-    return _client(asker).incidents(cluster=cluster)
+def _incidents(asker: Asker, cluster: str, from_: dt.date | None, to: dt.date | None) -> records.Incidents:
+    return _client(asker).incidents(cluster=cluster, from_=from_, to=to)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _waits(
+    asker: Asker, by: str, cluster: str, from_: dt.date, to: dt.date, klass: str | None
+) -> waiting.Waits:
+    return _client(asker).waits(by, cluster=cluster, from_=from_, to=to, class_=klass)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _waste(asker: Asker, by: str, cluster: str, period: str | None) -> waiting.Waste:
+    return _client(asker).waste(by, cluster=cluster, period=period)
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)

@@ -1,5 +1,6 @@
 """What every page has: asking the API, saying why there is nothing, footnotes, downloads, tables."""
 
+import datetime as dt
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NoReturn, TypeVar
@@ -8,7 +9,7 @@ import streamlit as st
 
 from gpuledger.client.answers import ClusterStatus
 from gpuledger.kernel.errors import GpuledgerError, NotFound, Unidentified
-from gpuledger_dashboards import charts, data, empty, figures, tables
+from gpuledger_dashboards import charts, data, empty, figures, tables, views
 
 T = TypeVar("T")
 
@@ -36,6 +37,26 @@ def statuses() -> dict[str, ClusterStatus]:
     if not found:
         end_with(empty.no_clusters())
     return found
+
+
+def ask_or(question: Callable[[], T], why: empty.Why) -> T | None:
+    """Return the API's answer; where there is no such thing, say why in its place and let the page go on."""
+    try:
+        return question()
+    except NotFound:
+        explain(why)
+        return None
+    except Unidentified as error:
+        ask_who(error)
+    except GpuledgerError as error:
+        end_with(empty.of_error(error, data.api_url()))
+
+
+def opening_first(statuses: Mapping[str, ClusterStatus]) -> dict[str, str]:
+    """Return clusters to choose from, first the one that a page opens with."""
+    names = list(statuses)
+    opening = views.opening_cluster(list(statuses.values()))
+    return {name: name for name in [names[opening], *names[:opening], *names[opening + 1 :]]}
 
 
 def ask_who(error: Unidentified) -> NoReturn:
@@ -91,6 +112,50 @@ def choose(
     return chosen
 
 
+def _days_follow(statuses: dict[str, ClusterStatus]) -> None:
+    """Give the chosen cluster the days it has, for another cluster's may lie elsewhere."""
+    opening = views.opening_days(statuses[st.session_state["cluster"]])
+    if opening is not None:
+        st.session_state["from"], st.session_state["to"] = opening
+
+
+def cluster_and_days(statuses: dict[str, ClusterStatus]) -> tuple[ClusterStatus, dt.date, dt.date]:
+    """Let the reader choose a cluster and days; all of it stands in the page's address."""
+    pick, start, end = st.columns([2, 1, 1])
+    cluster = pick.selectbox(
+        "Cluster",
+        list(statuses),
+        index=views.opening_cluster(list(statuses.values())),
+        key="cluster",
+        bind="query-params",
+        on_change=_days_follow,
+        args=(statuses,),
+    )
+    status = statuses[cluster]
+    opening = views.opening_days(status)
+    if opening is None:
+        end_with(empty.not_rolled_up(status))
+    first = start.date_input(
+        "First day",
+        opening[0],
+        key="from",
+        bind="query-params",
+        format="YYYY-MM-DD",
+        min_value=dt.date(1970, 1, 1),
+    )
+    last = end.date_input(
+        "Last day",
+        opening[1],
+        key="to",
+        bind="query-params",
+        format="YYYY-MM-DD",
+        min_value=dt.date(1970, 1, 1),
+    )
+    if first > last:
+        end_with(empty.Why("The first day is after the last one.", "Choose another first or last day."))
+    return status, first, last
+
+
 def ink() -> str:
     """Return the colour of text inside a chart under the viewer's theme."""
     return charts.INK.get(st.context.theme.type or "light", charts.INK["light"])
@@ -117,6 +182,11 @@ def download(
         icon=":material/download:",
         on_click="ignore",
     )
+
+
+def words(*given: object) -> str:
+    """Return a call of ``gpuledger`` whose words each mean themselves to a shell."""
+    return shlex.join(("gpuledger", *map(str, given), "--json"))
 
 
 def working(formulas: Sequence[tuple[str, str]], call: str, command: str = "") -> None:

@@ -15,9 +15,9 @@ import pytest
 from tests.conftest import FORM
 
 from gpuledger.kernel.knobs import PolicyConfig
+from gpuledger.kernel.survival import Lengths
 from gpuledger.simulator.playing import Play, measured, prepare
 from gpuledger.simulator.summary import summarise
-from gpuledger.simulator.survival import Lengths
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(7200)]
 

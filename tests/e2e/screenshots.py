@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.e2e.browsing import launched, opened
 
 PICTURES = {
-    "pyramid": "/?cluster=alex",
+    "overview": "/?cluster=alex",
+    "pyramid": "/pyramid?cluster=alex",
     "budget-versus-actual": "/budget-versus-actual?cluster=philly&period=2017-10",
 }
 """Picture -> the page of the demo that it shows."""

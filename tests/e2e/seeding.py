@@ -42,6 +42,7 @@ def small_book(engine: sa.Engine) -> None:
         _ledger(connection)
         _warehouse(connection)
         _budgets(connection)
+        _waits_and_waste(connection)
 
 
 def _ledger(connection: sa.Connection) -> None:
@@ -235,4 +236,49 @@ def _budget(account: str, gpus: int, n: int, period: str, hours: int) -> dict[st
     return {
         "cluster": "alpha", "period": period, "account": account,
         **{f"{name}_gpu_ms": hours_ * HOUR for name, hours_ in amounts.items()},
+    }  # fmt: skip
+
+
+def _waits_and_waste(connection: sa.Connection) -> None:
+    """Two days of waits, and a February of charged time of which robotics was measured."""
+    day = SEEN_AT.date() - dt.timedelta(days=1)
+    waits = [
+        _waits("alpha/language/dialogue", "allocated", "3-4", day, [0, 60, 600], [300], waiting=1),
+        _waits("alpha/language/dialogue", "allocated", "3-4", day - dt.timedelta(days=1), [120], []),
+        _waits("alpha/robotics", "allocated", "<1", day, [5], []),
+        _waits("alpha/robotics", "unallocated", "17-32", day, [], [7200], waiting=1),
+    ]
+    connection.execute(sa.insert(warehouse.queue_wait_day), waits)
+    waste = [
+        _wasted("alpha/robotics", "u1", 5, allocated=100, sampled=80, used=30, idle=40, squatted=30, low=10),
+        _wasted("alpha/robotics", "u2", 6, allocated=50, sampled=50, used=45, idle=0, squatted=0, low=0),
+        _wasted("alpha/biology/folding", "u3", 6, allocated=20, sampled=0, used=0, idle=0, squatted=0, low=0),
+    ]
+    connection.execute(sa.insert(warehouse.waste_day), waste)
+
+
+def _waits(
+    account: str,
+    klass: str,
+    size: str,
+    day: dt.date,
+    started: list[int],
+    others: list[int],
+    *,
+    waiting: int = 0,
+) -> dict[str, Any]:
+    return {
+        "cluster": "alpha", "day": day, "account": account, "klass": klass, "size": size, "turn": "first",
+        "request_count": len(started) + len(others), "started_count": len(started),
+        "at_once_count": started.count(0), "waiting_count": waiting, "withdrawn_count": len(others) - waiting,
+        "p50_s": None, "p90_s": None, "p99_s": None, "longest_s": max([*started, *others]),
+        "started_after_s": started, "unstarted_for_s": others, "as_of_at": SEEN_AT,
+    }  # fmt: skip
+
+
+def _wasted(account: str, user: str, day: int, **gpu_hours: int) -> dict[str, Any]:
+    amounts = {f"{name}_gpu_ms": hours * HOUR for name, hours in gpu_hours.items()}
+    return {
+        "cluster": "alpha", "day": dt.date(2026, 2, day), "account": account, "user_token": user, **amounts,
+        "squatting_run_count": int(gpu_hours["squatted"] > 0),
     }  # fmt: skip

@@ -13,6 +13,11 @@ pytestmark = pytest.mark.browser
 
 SEEN = {
     "/?cluster=alpha": (
+        "Overview",
+        ["Impact", "What changed since the week before", "in the week before", "No target is set."],
+        5,
+    ),
+    "/pyramid?cluster=alpha": (
         "Pyramid",
         ["Impact", "Occupancy", "46,080.0", "as of 2026-03-11 06:00 UTC", "GPU_UTIL"],
         2,
@@ -26,6 +31,16 @@ SEEN = {
         "Fair share",
         ["64 of 64 GPUs are issued", "alpha/language/dialogue", "0.595238", "48 GPUs"],
         1,
+    ),
+    "/waits?cluster=alpha": (
+        "Queue and waits",
+        ["7 requests", "The order explained", "3-4, paid for", "not known yet", "Nine in ten started"],
+        2,
+    ),
+    "/waste?cluster=alpha": (
+        "Waste",
+        ["40.0 were idle", "alpha/robotics", "u1, alpha/robotics", "It says nothing of why"],
+        2,
     ),
     "/work": ("My work", ["Which workload?", "Cluster"], 0),
     "/hosts?cluster=alpha": (
@@ -41,9 +56,12 @@ SEEN = {
 }
 """Path -> its title, words that are seen, and how many charts there are."""
 IDS = [
+    "overview",
     "pyramid",
     "budget",
     "shares",
+    "waits",
+    "waste",
     "work",
     "hosts",
     "audit",
@@ -104,7 +122,7 @@ def test_nothing_is_asked_of_the_internet_and_the_console_is_quiet(
 
 
 def test_a_filter_goes_into_the_address_and_back(browser: "Browser", pages_url: str) -> None:
-    page = opened(browser, pages_url + "/?cluster=beta", DESKTOP)
+    page = opened(browser, pages_url + "/pyramid?cluster=beta", DESKTOP)
     assert "Availability, Occupancy, Impact: unknown" in page.inner_text('[data-testid="stMain"]')
     page.get_by_role("combobox").first.click()
     page.get_by_role("option", name="gamma").click()

@@ -1,11 +1,14 @@
 """Both pages over the real API and a real database: their figures are the API's."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
+from tests.commands.running import quick
 
 from gpuledger import settings
 from gpuledger.client import LedgerClient
@@ -61,3 +64,36 @@ def test_budget_versus_actual_says_what_the_api_says(api_url: str) -> None:
 
 def test_a_cluster_without_periods_names_the_roll_up() -> None:
     assert "gpuledger rollup" in _text("budget_versus_actual", cluster="gamma")
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "command", "wanted"),
+    [
+        (
+            "waits", {"cluster": "alpha"}, ("waits", "--by", "total", "--cluster", "alpha"),
+            lambda row: f"{row['request_count']:,} requests: {row['started_count']:,} started",
+        ),
+        (
+            "waste", {"cluster": "alpha"}, ("waste", "--by", "total", "--cluster", "alpha"),
+            lambda row: f"{figures.hours(row['idle_gpu_ms'])} were idle",
+        ),
+        (
+            "pyramid", {"cluster": "alpha", "from": "2026-03-04", "to": "2026-03-10"},
+            ("layers", "--cluster", "alpha", "--from", "2026-03-04", "--to", "2026-03-11"),
+            lambda row: f"{figures.hours(row['window_met_gpu_ms'])} of {figures.hours(row['owed_gpu_ms'])} owed GPU-h",
+        ),
+    ],
+)  # fmt: skip
+def test_numbers_on_pages_are_those_of_the_command_line(
+    seeded_url: str,
+    tmp_path: Path,
+    page: str,
+    query: dict[str, str],
+    command: tuple[str, ...],
+    wanted: Callable[[dict[str, Any]], str],
+) -> None:
+    ran = quick(
+        *command, "--json", settings={"GPULEDGER_DATABASE_URL": seeded_url, "GPULEDGER_HOME": str(tmp_path)}
+    )
+    (row,) = json.loads(ran.out)["rows"]
+    assert wanted(row) in _text(page, **query)

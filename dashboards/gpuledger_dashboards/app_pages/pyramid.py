@@ -4,52 +4,8 @@ import datetime as dt
 
 import streamlit as st
 
-from gpuledger.client.answers import ClusterStatus, Layers, LayersRow
+from gpuledger.client.answers import Layers, LayersRow
 from gpuledger_dashboards import charts, data, empty, figures, frame, views
-
-
-def window_changes(statuses: dict[str, ClusterStatus]) -> None:
-    """Give the chosen cluster the days it has, for another cluster's may lie elsewhere."""
-    opening = views.opening_days(statuses[st.session_state["cluster"]])
-    if opening is not None:
-        st.session_state["from"], st.session_state["to"] = opening
-
-
-def choose(statuses: dict[str, ClusterStatus]) -> tuple[ClusterStatus, dt.date, dt.date]:
-    """Show the filters, all of them kept in the page's address."""
-    pick, start, end = st.columns([2, 1, 1])
-    cluster = pick.selectbox(
-        "Cluster",
-        list(statuses),
-        index=views.opening_cluster(list(statuses.values())),
-        key="cluster",
-        bind="query-params",
-        on_change=window_changes,
-        args=(statuses,),
-    )
-    status = statuses[cluster]
-    opening = views.opening_days(status)
-    if opening is None:
-        frame.end_with(empty.not_rolled_up(status))
-    first = start.date_input(
-        "First day",
-        opening[0],
-        key="from",
-        bind="query-params",
-        format="YYYY-MM-DD",
-        min_value=dt.date(1970, 1, 1),
-    )
-    last = end.date_input(
-        "Last day",
-        opening[1],
-        key="to",
-        bind="query-params",
-        format="YYYY-MM-DD",
-        min_value=dt.date(1970, 1, 1),
-    )
-    if first > last:
-        frame.end_with(empty.Why("The first day is after the last one.", "Choose another first or last day."))
-    return status, first, last
 
 
 def show_layers(layers: list[views.Layer], row: LayersRow, note: str, context: dict[str, object]) -> None:
@@ -115,7 +71,7 @@ def main() -> None:
         "they are owed, GPUs that are busy."
     )
     statuses = frame.statuses()
-    status, first, last = choose(statuses)
+    status, first, last = frame.cluster_and_days(statuses)
     total = frame.ask(lambda: data.layers("cluster", status.cluster, first, last))
     if not total.rows:
         known = views.known_days(status)

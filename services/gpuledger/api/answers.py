@@ -284,6 +284,9 @@ class Layers(Answer):
     from_: str | None = Field(alias="from")
     to: str | None
     timezone: str = Field(description="The zone in which days are cut.")
+    targets: dict[str, str | None] = Field(
+        description="Layer -> what is hoped for of it, as policy data say by the answer's instant; null without one."
+    )
     reading: str = Field(description="as_known: restated as facts arrive.")
     as_of: str = AsOf
 

@@ -35,6 +35,8 @@ from gpuledger.api.routes import (
     proposals,
     statements,
     usage,
+    waits,
+    waste,
     workloads,
 )
 from gpuledger.kernel.calendar import Calendar
@@ -116,6 +118,8 @@ def _routers(context: Context, broker: Broker | None, *, by_another: bool) -> li
         usage,
         layers,
         budgets,
+        waits,
+        waste,
         books,
         statements,
         periods,

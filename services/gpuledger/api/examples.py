@@ -74,6 +74,27 @@ LAYERS = {
         },
     ],
     "by": "cluster", "cluster": "philly", **_WINDOW, "reading": "as_known", "as_of": _AS_OF,
+    "targets": {"availability": "0.9800", "occupancy": None, "impact": "0.9500", "utilisation": None},
+}  # fmt: skip
+
+WAITS = {
+    "rows": [
+        {"key": "3-4", "request_count": 1200, "started_count": 1150, "at_once_count": 300, "waiting_count": 20,
+         "withdrawn_count": 30, "p50_s": 90, "p90_s": 5400, "p99_s": 40_000, "longest_s": 172_800},
+    ],
+    "by": "size", "cluster": "philly", "account": None, "class": "allocated", **_WINDOW, "as_of": _AS_OF,
+}  # fmt: skip
+
+WASTE = {
+    "rows": [
+        {"key": "philly/ee9e8c", "cluster": "philly", "account": "philly/ee9e8c",
+         "allocated_gpu_ms": 90_000 * _HOUR, "sampled_gpu_ms": 81_000 * _HOUR, "used_gpu_ms": 45_000 * _HOUR,
+         "idle_gpu_ms": 8100 * _HOUR, "squatted_gpu_ms": 6000 * _HOUR, "low_gpu_ms": 4000 * _HOUR,
+         "squatting_run_count": 41, "budget_gpu_ms": 120_000 * _HOUR, "coverage": "0.9000",
+         "idle_of_sampled": "0.1000", "squatted_of_budget": "0.0500", "gpu_hours": {"squatted": "6000.000"}},
+    ],
+    "by": "account", "cluster": "philly", "account": None, "period": "2017-10", "periods": ["2017-10"], **_WINDOW,
+    "as_of": _AS_OF,
 }  # fmt: skip
 
 _BUDGET_AMOUNTS = {
@@ -262,6 +283,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "withdraw": ORDER,
     "getUsage": USAGE,
     "listLayers": LAYERS,
+    "listWaits": WAITS,
+    "listWaste": WASTE,
     "getBudgetVersusActual": BUDGET_VERSUS_ACTUAL,
     "listClusters": CLUSTERS,
     "listBooks": BOOKS,

@@ -58,6 +58,8 @@ COMMANDS = {
     "balance": Entry("reports:balance", "Print what an account was granted, has used and has left."),
     "movements": Entry("movements:movements", "List what moved an account's budget."),
     "layers": Entry("reports:layers", "Print availability, occupancy, impact and utilisation."),
+    "waits": Entry("waits:waits", "Print how long requests waited."),
+    "waste": Entry("waste:waste", "Print charged time that was measured and not used."),
     "tick": Entry("ticking:tick", "Move the books' clocks to the last full hour."),
     "policy": Entry("policy:app", "The policy as a service."),
     "cycle": Entry("policy:cycle", "Run the policy once: order, issue, decisions with reasons."),

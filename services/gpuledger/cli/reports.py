@@ -1,6 +1,7 @@
 """``gpuledger usage``, ``balance``, ``layers``: the reading commands."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
@@ -141,8 +142,12 @@ def layers(
     from gpuledger import settings
     from gpuledger.database.engine import reading
     from gpuledger.database.opening import open_database
+    from gpuledger.events.envelope import ORG_BOOK
+    from gpuledger.kernel.clock import SystemClock, seconds
     from gpuledger.kernel.errors import Refused
     from gpuledger.ledger import queries
+    from gpuledger.ledger.as_of import seq_of, vector_of
+    from gpuledger.ledger.targets import targets
     from gpuledger.warehouse.reads import LayersBy, LayersQuery
     from gpuledger.warehouse.reads import layers as read_layers
 
@@ -162,7 +167,15 @@ def layers(
             as_of=known_at,
         )
         rows = [row.as_json() for row in read_layers(reader, query, calendar)]
-    print_json({"rows": rows}) if as_json else print_layers(rows)
+        org_seq = seq_of(vector_of(reader, known_at), ORG_BOOK)
+        at_s = seconds(known_at or SystemClock().now())
+        hoped = targets(reader, cluster, at_s, org_seq=org_seq)
+    if as_json:
+        print_json({"rows": rows, "targets": hoped})
+        return
+    print_layers(rows)
+    if wanted := [f"{layer} {Decimal(value):.1%}" for layer, value in hoped.items() if value is not None]:
+        print(f"targets: {', '.join(wanted)}")
 
 
 def print_layers(rows: Sequence[Mapping[str, Any]]) -> None:

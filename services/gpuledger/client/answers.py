@@ -181,6 +181,7 @@ class Layers(Answer, frozen=True, kw_only=True):
     from_: str | None = msgspec.field(name="from")
     to: str | None
     timezone: str
+    targets: dict[str, Decimal | None] = {}
     as_of: str
 
 

@@ -19,6 +19,8 @@ class Ledger:
     layers = Asked(questions.layers)
     budget_vs_actual = Asked(questions.budget_vs_actual)
     workload = Asked(questions.workload)
+    waits = Asked(questions.waits)
+    waste = Asked(questions.waste)
     movements = Asked(questions.movements)
     periods = Asked(questions.periods)
     hosts = Asked(questions.hosts)

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from gpuledger.client import answers, outcomes, records, stories
+from gpuledger.client import answers, outcomes, records, stories, waiting
 from gpuledger.client.asking import Ask, Moment, get
 
 
@@ -250,3 +250,44 @@ def close_of(
     """
     path = f"/v1/closes/{quote(cluster, safe='')}/{period}"
     return get(records.OneClose, path, version=version, as_of=as_of)
+
+
+def waits(
+    by: str = "size",
+    *,
+    cluster: str | None = None,
+    account: str | None = None,
+    class_: str | None = None,
+    from_: Moment | None = None,
+    to: Moment | None = None,
+    as_of: Moment | None = None,
+) -> Ask[waiting.Waits]:
+    """Return how long requests waited, keyed by size, class, account, day, turn or total; ``to`` is exclusive."""
+    return get(
+        waiting.Waits,
+        "/v1/waits",
+        by=by,
+        cluster=cluster,
+        account=account,
+        **{"class": class_, "from": from_},
+        to=to,
+        as_of=as_of,
+    )
+
+
+def waste(
+    by: str = "account",
+    *,
+    cluster: str | None = None,
+    account: str | None = None,
+    period: str | None = None,
+    as_of: Moment | None = None,
+) -> Ask[waiting.Waste]:
+    """Return what of the charged time of a period was not used, keyed by account, user, day or total.
+
+    Raises:
+        NotFound: When there are periods, and the one asked for is none of them.
+    """
+    return get(
+        waiting.Waste, "/v1/waste", by=by, cluster=cluster, account=account, period=period, as_of=as_of
+    )

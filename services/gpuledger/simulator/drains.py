@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from gpuledger.kernel.survival import Lengths
 from gpuledger.simulator.facts import HostChanged, HostCondition
-from gpuledger.simulator.survival import Lengths
 
 
 @dataclass(slots=True)

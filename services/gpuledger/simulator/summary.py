@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from gpuledger.kernel.amounts import GPU_MILLI, gpu_hours
+from gpuledger.kernel.survival import Lengths
 from gpuledger.simulator.capacity import Partition
 from gpuledger.simulator.document import (
     AccountRow,
@@ -21,7 +22,6 @@ from gpuledger.simulator.document import (
 from gpuledger.simulator.measures import Measures, Use
 from gpuledger.simulator.owing import HOUR_S, Hours, add_up, worst_trailing
 from gpuledger.simulator.scenario import Scenario
-from gpuledger.simulator.survival import Lengths
 from gpuledger.warehouse.readings import ratio
 
 STEP_HOURS = 6

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.simulator.survival import Lengths
+from gpuledger.kernel.survival import Lengths
 
 GROUPS = ("debug", "interactive", "medium", "large", "largest")
 """How waits are grouped, smallest asks first; ``all`` is all of them together."""

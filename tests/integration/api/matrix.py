@@ -84,6 +84,8 @@ OPERATIONS: dict[str, Asked] = {
     "getWorkload": Asked("GET", "/v1/workloads/{workload}?cluster={cluster}", ("workload", "cluster")),
     "getUsage": Asked("GET", "/v1/usage?account={account}&cluster={cluster}", ("account", "cluster")),
     "listLayers": Asked("GET", "/v1/layers?cluster={cluster}", ("cluster",)),
+    "listWaits": Asked("GET", "/v1/waits?account={account}&cluster={cluster}", ("account", "cluster")),
+    "listWaste": Asked("GET", "/v1/waste?account={account}&cluster={cluster}", ("account", "cluster")),
     "getBudgetVersusActual": Asked("GET", "/v1/budget-vs-actual?cluster={cluster}", ("cluster",)),
     "listMovements": Asked("GET", "/v1/movements/{account}?cluster={cluster}", ("account", "cluster")),
     "listPeriods": Asked("GET", "/v1/periods?cluster={cluster}", ("cluster",)),

@@ -47,6 +47,8 @@ MAY = {
     "listMovements": EVERYBODY,
     "listPeriods": EVERYBODY,
     "listLayers": EVERYBODY,
+    "listWaits": EVERYBODY,
+    "listWaste": EVERYBODY,
     "listClusters": EVERYBODY,
     "listHosts": EVERYBODY,
     "listAccounts": EVERYBODY,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.integration.pipelines.rows import DAY, DAY_S, HOUR_S, START_S, Database, Facts, Segment, Wait
 from tests.integration.pipelines.running import restate_one
 
-from gpuledger.simulator.survival import Lengths
+from gpuledger.kernel.survival import Lengths
 from gpuledger.simulator.waits import size_of
 from gpuledger_pipelines.partitions import Span
 

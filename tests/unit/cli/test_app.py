@@ -56,6 +56,8 @@ COMMANDS = (
     "balance",
     "movements",
     "layers",
+    "waits",
+    "waste",
     "tick",
     "policy",
     "cycle",

@@ -1,24 +1,29 @@
 """A client that answers from memory, and pages run by Streamlit itself over it."""
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
+import msgspec
 from streamlit.testing.v1 import AppTest
 from tests.unit.dashboards.answers import budget, budget_row, cycle, layers, layers_row, status, story
 
-from gpuledger.client import answers, outcomes, plans, records, stories
+from gpuledger.client import answers, outcomes, plans, records, stories, waiting
 from gpuledger.kernel.errors import GpuledgerError, NotFound
 from gpuledger_dashboards import run
 
 PAGES = Path(run.APP).parent / "app_pages"
-PYRAMID, BUDGET, SHARES, WORK, HOSTS, AUDIT, PLANNING, PROPOSALS, LESSON = (
+PYRAMID, BUDGET, SHARES, WAITS, WORK, WASTE, HOSTS, AUDIT, PLANNING, PROPOSALS, LESSON = (
     PAGES / f"{name}.py"
     for name in (
         "pyramid",
         "budget_versus_actual",
         "fair_share",
+        "waits",
         "work",
+        "waste",
         "hosts",
         "audit",
         "planning",
@@ -51,6 +56,11 @@ class FakeClient:
     leaving: tuple[records.DrainRow, ...] = ()
     failures: tuple[records.Incident, ...] = ()
     sealed: tuple[records.CloseRow, ...] = ()
+    waited: tuple[waiting.WaitsRow, ...] = ()
+    wasted: tuple[waiting.WasteRow, ...] = ()
+    wasted_in: tuple[str, ...] = ("2017-10",)
+    earlier: answers.LayersRow | None = None
+    targets: Mapping[str, Decimal | None] = field(default_factory=dict)
     all_books: answers.Books = field(
         default_factory=lambda: answers.Books(books=(), dead_letters=0, as_of="2026-12-01T12:00:00Z")
     )
@@ -61,8 +71,12 @@ class FakeClient:
         return answers.Clusters(clusters=self.statuses, as_of="2026-03-11T06:00:00Z")
 
     def layers(self, by: str, *, cluster: str, from_: dt.date, to: dt.date) -> answers.Layers:
+        asked = [kind for kind, *_ in self.asked]
         self.asked.append((by, cluster, str(from_), str(to)))
-        return layers(*(self.rows if by == "day" else self.rows[:1]), by=by)
+        # A second question for all days at once is about the time before.
+        again = self.earlier is not None and by == "cluster" and by in asked
+        rows = (self.earlier,) if again and self.earlier else self.rows if by == "day" else self.rows[:1]
+        return msgspec.structs.replace(layers(*rows, by=by), targets=dict(self.targets))
 
     def allocations(self, cluster: str) -> answers.Cycle:
         self.asked.append((cluster,))
@@ -98,7 +112,9 @@ class FakeClient:
     def drains(self, *, cluster: str) -> records.Drains:
         return records.Drains(drains=self.leaving, next=None, as_of="2026-12-01T12:00:00Z")
 
-    def incidents(self, *, cluster: str) -> records.Incidents:
+    def incidents(
+        self, *, cluster: str, from_: dt.date | None = None, to: dt.date | None = None
+    ) -> records.Incidents:
         return records.Incidents(incidents=self.failures, next=None, as_of="2026-12-01T12:00:00Z")
 
     def books(self) -> answers.Books:
@@ -110,6 +126,24 @@ class FakeClient:
         if self.error:
             raise self.error
         return records.Closes(closes=self.sealed, next=None, as_of="2026-12-01T12:00:00Z")
+
+    def waits(
+        self, by: str, *, cluster: str, from_: dt.date, to: dt.date, class_: str | None
+    ) -> waiting.Waits:
+        self.asked.append(("waits", by, cluster, str(from_), str(to), class_))
+        return waiting.Waits(
+            rows=self.waited, by=by, cluster=cluster, account=None, class_=class_, from_=None, to=None,
+            timezone="UTC", as_of="2026-03-11T06:00:00Z",
+        )  # fmt: skip
+
+    def waste(self, by: str, *, cluster: str, period: str | None) -> waiting.Waste:
+        self.asked.append(("waste", by, cluster, period))
+        rows = self.wasted[:1] if by == "total" else self.wasted
+        chosen = period or (self.wasted_in[-1] if self.wasted_in else None)
+        return waiting.Waste(
+            rows=rows, by=by, cluster=cluster, account=None, period=chosen, periods=self.wasted_in,
+            from_="2017-10-01T00:00:00Z", to="2017-11-01T00:00:00Z", timezone="UTC", as_of="2026-03-11T06:00:00Z",
+        )  # fmt: skip
 
     def propose(self, wish: plans.Wish, *, key: str | None = None, dry_run: bool = False) -> plans.Made:
         self.asked.append((wish, dry_run))

@@ -8,9 +8,9 @@ from tests.unit.dashboards.pages import FakeClient, run_page
 from gpuledger_dashboards import run
 
 
-def test_the_router_opens_with_the_pyramid(client: FakeClient) -> None:
+def test_the_router_opens_with_the_overview(client: FakeClient) -> None:
     app = run_page(Path(run.APP))
-    assert [title.value for title in app.title] == ["Pyramid"]
+    assert [title.value for title in app.title] == ["Overview"]
 
 
 def test_no_page_uses_the_word_that_means_the_order_inside_an_account() -> None:

@@ -9,9 +9,12 @@ from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Layers
 from gpuledger.api.context import Context, hours_of
 from gpuledger.database.engine import reading
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.identity.roles import Right
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.ledger import queries
+from gpuledger.ledger.as_of import seq_of, vector_of
+from gpuledger.ledger.targets import targets
 from gpuledger.warehouse import reads
 from gpuledger.warehouse.reads import LayersBy, LayersQuery
 
@@ -50,6 +53,8 @@ def router(context: Context) -> APIRouter:
             believed = context.believed(reader, as_of)
             calendar = queries.calendar(reader, context.default_calendar, believed)
             seen = reads.as_of(reader, cluster)
+            org_seq = seq_of(vector_of(reader, believed), ORG_BOOK)
+            hoped = targets(reader, cluster, context.now_or(believed), org_seq=org_seq)
             from_s, to_s = parameters.window_of(from_, to, calendar)
             rows = [
                 row.as_json()
@@ -62,6 +67,7 @@ def router(context: Context) -> APIRouter:
             "from": None if from_s is None else iso(instant(from_s)),
             "to": None if to_s is None else iso(instant(to_s)),
             "timezone": calendar.timezone,
+            "targets": hoped,
             "reading": READING,
             "as_of": iso(seen or context.clock.now()),
         }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuledger.simulator.survival import Lengths
+from gpuledger.kernel.survival import Lengths
 
 TREATED = Lengths(
     Counter({6: 3, 7: 1, 10: 1, 13: 1, 16: 1, 22: 1, 23: 1}),
