@@ -10,6 +10,7 @@ import gpuledger.ledger.policy_tables
 import gpuledger.ledger.side_tables
 import gpuledger.ledger.stream_tables
 import gpuledger.ledger.tables
+import gpuledger.notify.tables
 import gpuledger.warehouse.close_tables
 import gpuledger.warehouse.forecast_tables
 import gpuledger.warehouse.tables  # noqa: F401 - registers its tables on the metadata
@@ -19,7 +20,7 @@ from gpuledger_migrations import roles
 MIGRATION_LOCK = 6_102_026
 """Advisory lock that keeps two migrations apart."""
 
-SCHEMAS = {"identity", "ledger", "side", "telemetry", "warehouse"}
+SCHEMAS = {"identity", "ledger", "notify", "side", "telemetry", "warehouse"}
 
 
 PARTITIONS = "SELECT oid::regclass::text FROM pg_class WHERE relispartition AND relkind = 'r'"

@@ -107,6 +107,23 @@ class Settings(BaseSettings):
         description="How long after a period's end a close waits for sources that have not told all of it.",
     )
 
+    notifications: Path | None = Field(
+        default=None, description="A YAML file: who is told what; unset, nobody is told anything."
+    )
+    smtp_host: str | None = Field(default=None, description="The server that mail is handed to.")
+    smtp_port: int = Field(default=587, ge=1, le=65535, description="Its port.")
+    smtp_security: Literal["starttls", "tls", "none"] = Field(
+        default="starttls", description="How it is spoken to; none is for a relay on this machine."
+    )
+    smtp_from: str | None = Field(default=None, description="The address that mail is from.")
+    smtp_username: str | None = Field(default=None, description="Who logs in to it.")
+    smtp_password_file: Path | None = Field(
+        default=None, description="A file whose first line is the password of that login."
+    )
+    smtp_ca_file: Path | None = Field(
+        default=None, description="PEM certificates that sign the server's; unset means those of the system."
+    )
+
     @field_validator("*", mode="before")
     @classmethod
     def _present(cls, value: object) -> object:
@@ -183,6 +200,27 @@ class Settings(BaseSettings):
         address = urlsplit(self.oidc_issuer or "https://nobody")
         if address.scheme != "https" and address.hostname not in ("127.0.0.1", "localhost", "::1"):
             raise ValueError(f"{_variable('oidc_issuer')} must begin with https://")
+        return self
+
+    @model_validator(mode="after")
+    def _mailed(self) -> Self:
+        """Refuse mail without a sender, half a login, and a password that anybody on the way could read."""
+        given = {
+            name: getattr(self, name)
+            for name in ("smtp_from", "smtp_username", "smtp_password_file", "smtp_ca_file")
+        }
+        if self.smtp_host is None:
+            for name, value in given.items():
+                if value is not None:
+                    raise ValueError(f"{_variable(name)} has no effect without {_variable('smtp_host')}")
+        elif self.smtp_from is None:
+            raise ValueError(f"{_variable('smtp_from')} is needed with {_variable('smtp_host')}")
+        if (self.smtp_username is None) != (self.smtp_password_file is None):
+            raise ValueError(
+                f"{_variable('smtp_username')} and {_variable('smtp_password_file')} come together"
+            )
+        if self.smtp_security == "none" and (self.smtp_username or self.smtp_ca_file):
+            raise ValueError(f"{_variable('smtp_security')} is none: a login and certificates need TLS")
         return self
 
     @property

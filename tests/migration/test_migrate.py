@@ -14,7 +14,7 @@ from gpuledger.database.embedded import EmbeddedPostgres
 from gpuledger.database.opening import newest_revision
 from gpuledger.kernel.errors import Unavailable
 
-SCHEMAS = ["identity", "ledger", "ledger_read", "side", "telemetry", "warehouse"]
+SCHEMAS = ["identity", "ledger", "ledger_read", "notify", "side", "telemetry", "warehouse"]
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def schemas(url: str) -> list[object]:
 
 def shape(url: str) -> list[tuple[object, ...]]:
     """Return everything that makes up the schema: columns, constraints, triggers, views, code, rights, comments."""
-    ours = "('identity', 'ledger', 'ledger_read', 'side', 'telemetry', 'warehouse')"
-    in_ours = "::regclass::text ~ '^(identity|ledger|side|telemetry|warehouse)'"
+    ours = "('identity', 'ledger', 'ledger_read', 'notify', 'side', 'telemetry', 'warehouse')"
+    in_ours = "::regclass::text ~ '^(identity|ledger|notify|side|telemetry|warehouse)'"
     return [
         *rows(url, "SELECT table_schema, table_name, column_name, data_type, is_nullable, column_default, is_identity"
                    f" FROM information_schema.columns WHERE table_schema IN {ours} ORDER BY 1, 2, 3"),

@@ -149,3 +149,34 @@ def test_an_identity_provider_is_named_whole(load: Load) -> None:
     for issuer in ("http://id.example", "id.example", "ftp://127.0.0.2"):
         with pytest.raises(Refused, match="OIDC_ISSUER must begin with https"):
             load(**{**PROVIDER, "OIDC_ISSUER": issuer})
+
+
+MAIL = {"SMTP_HOST": "mail", "SMTP_FROM": "a@example.org"}
+
+
+def test_mail_is_handed_over_with_tls_unless_told_otherwise(load: Load) -> None:
+    found = load(**MAIL)
+    assert (found.smtp_port, found.smtp_security, found.notifications) == (587, "starttls", None)
+    assert load(**MAIL, SMTP_SECURITY="none", SMTP_PORT="25").smtp_port == 25
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"SMTP_HOST": "mail"}, "GPULEDGER_SMTP_FROM is needed with GPULEDGER_SMTP_HOST"),
+        ({"SMTP_FROM": "a@example.org"}, "GPULEDGER_SMTP_FROM has no effect without GPULEDGER_SMTP_HOST"),
+        ({**MAIL, "SMTP_USERNAME": "ada"}, "GPULEDGER_SMTP_PASSWORD_FILE come together"),
+        ({**MAIL, "SMTP_PASSWORD_FILE": "x"}, "GPULEDGER_SMTP_USERNAME and"),
+        (
+            {**MAIL, "SMTP_USERNAME": "ada", "SMTP_PASSWORD_FILE": "x", "SMTP_SECURITY": "none"},
+            "GPULEDGER_SMTP_SECURITY is none: a login and certificates need TLS",
+        ),
+        ({**MAIL, "SMTP_CA_FILE": "x", "SMTP_SECURITY": "none"}, "need TLS"),
+        ({**MAIL, "SMTP_PORT": "0"}, "GPULEDGER_SMTP_PORT"),
+    ],
+)
+def test_half_a_mail_server_is_refused_and_names_its_variable(
+    load: Load, variables: dict[str, str], said: str
+) -> None:
+    with pytest.raises(Refused, match=said):
+        load(**variables)

@@ -53,10 +53,10 @@ def schema_of(name: str) -> dict[str, Any]:
     if fact is None:
         raise KeyError(name)
     (reference,), components = msgspec.json.schema_components([fact], ref_template="#/$defs/{name}")
-    own = _described(components.pop(reference["$ref"].rpartition("/")[2]), fact)
+    own = described(components.pop(reference["$ref"].rpartition("/")[2]), fact)
     schema = {"$schema": DIALECT, "$id": schema_urn(name), **own, "title": type_of(name)}
     if components:
-        schema["$defs"] = {key: _described(node) for key, node in sorted(components.items())}
+        schema["$defs"] = {key: described(node) for key, node in sorted(components.items())}
     return schema
 
 
@@ -78,8 +78,13 @@ def write(folder: Path) -> list[Path]:
     return paths
 
 
-def _described(node: dict[str, Any], fact: type | None = None) -> dict[str, Any]:
-    """Move what a docstring says about its arguments to the properties; Decimals are numbers."""
+def described(node: dict[str, Any], fact: type | None = None) -> dict[str, Any]:
+    """Move what a docstring says about its arguments to the properties; Decimals are numbers.
+
+    Args:
+        node: The schema of an object, as msgspec makes it.
+        fact: Its class, whose bases explain fields too.
+    """
     described = {**node, "properties": {key: _plain(item) for key, item in node["properties"].items()}}
     texts = [node.get("description", "")]
     if fact is not None:

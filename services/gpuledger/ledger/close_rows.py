@@ -29,6 +29,7 @@ class CloseRows:
         reopened_seq: The row that undid it; None while it holds.
         closing_at: When the closing row was recorded.
         sealed_at: When the sealed row was recorded.
+        reopened_at: When the row that undid it was recorded.
     """
 
     version: int
@@ -41,6 +42,7 @@ class CloseRows:
     sealed_at: dt.datetime | None = None
     digest: str | None = None
     reopened_seq: int | None = None
+    reopened_at: dt.datetime | None = None
 
 
 def closes(
@@ -126,4 +128,4 @@ def _add(found: list[CloseRows], seq: int, recorded_at: dt.datetime, fact: Fact)
         case events.PeriodSealed() if found:
             found[-1].sealed_seq, found[-1].digest, found[-1].sealed_at = seq, fact.digest, recorded_at
         case events.PeriodReopened() if found:
-            found[-1].reopened_seq = seq
+            found[-1].reopened_seq, found[-1].reopened_at = seq, recorded_at

@@ -1,0 +1,3 @@
+DROP TABLE notify.deliveries;
+DROP TABLE notify.notices;
+DROP SCHEMA notify;
