@@ -21,8 +21,8 @@ CHANGES = {
     "admit", "agent nvml", "audit export-heads", "budget adjust", "budget apply", "budget grant", "budget transfer",
     "close reopen", "close run", "collect kubernetes", "collect slurm", "collect slurm-jobcomp", "cycle", "db upgrade",
     "demo", "dlq discard", "dlq retry", "enforce kai", "enforce kueue", "enforce slurm", "import", "incident credit",
-    "incident reverse", "ingest", "inventory apply", "mapping apply", "period open", "policy run",
-    "policy-data apply", "proposal approve", "proposal comment", "proposal make", "proposal reject",
+    "incident reverse", "ingest", "inventory apply", "mapping apply", "notify run", "notify test", "period open",
+    "policy run", "policy-data apply", "proposal approve", "proposal comment", "proposal make", "proposal reject",
     "proposal withdraw", "rebuild", "reconcile slurm", "rollup", "serve", "tick", "token create", "token revoke",
     "token rotate", "topics create", "user erase",
 }  # fmt: skip

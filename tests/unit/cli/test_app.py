@@ -71,6 +71,7 @@ COMMANDS = (
     "rollup",
     "rebuild",
     "audit",
+    "notify",
     "token",
     "topics",
     "dlq",
