@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from gpuledger.kernel.errors import Unavailable
 from gpuledger_pipelines.gate import Gate, Verdict
+from gpuledger_pipelines.noticing import notice_check
 from gpuledger_pipelines.partitions import DAY_AND_CLUSTER, Span, span_of
 from gpuledger_pipelines.resources import PROGRESS, Rewriting, Warehouse
 
@@ -96,6 +97,7 @@ def warehouse_asset(
             with trying_again(context):
                 rows = restated(warehouse, name, span)
                 verdict = gate.run(warehouse.engine(), span)
+            notice_check(warehouse, name, span, verdict)
             return dg.MaterializeResult(metadata={"rows": rows}, check_results=[_result(verdict)])
 
         with warnings.catch_warnings():

@@ -10,6 +10,8 @@ from gpuledger_pipelines.defs.forecast import assets as forecast
 from gpuledger_pipelines.defs.hosts import assets as hosts
 from gpuledger_pipelines.defs.late.sensors import watermark
 from gpuledger_pipelines.defs.layers import assets as layers
+from gpuledger_pipelines.defs.notices.job import tell
+from gpuledger_pipelines.defs.notices.sensors import notices
 from gpuledger_pipelines.defs.owed import assets as owed
 from gpuledger_pipelines.defs.usage import assets as usage
 from gpuledger_pipelines.defs.waits import assets as waits
@@ -44,9 +46,9 @@ follow = dg.AutomationConditionSensorDefinition(
 
 defs = dg.Definitions(
     assets=[*ledger_specs(), *ASSETS],
-    jobs=[roll_up, close_period],
+    jobs=[roll_up, close_period, tell],
     schedules=[hourly, nightly, closes],
-    sensors=[watermark, follow],
+    sensors=[watermark, follow, notices],
     resources={
         "warehouse": Warehouse(url=dg.EnvVar(URL_VARIABLE)),
         "close": PeriodClose.configure_at_launch(),

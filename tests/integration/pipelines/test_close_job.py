@@ -1,5 +1,6 @@
 """The close as a job: the same steps, the same file as the command's; what must not go on fails at its step."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,11 @@ import dagster as dg
 import pytest
 from tests.integration.close.closing import NOVEMBER, Books, fill
 from tests.integration.ledger.books import CLUSTER, Ledger
+from tests.integration.pipelines.notifying import told
 
 from gpuledger import settings
 from gpuledger.close import verifying
+from gpuledger.close.steps import Stopped
 from gpuledger_pipelines.definitions import defs
 from gpuledger_pipelines.defs.close.job import CLOSE, PeriodClose, step_of
 from gpuledger_pipelines.resources import Warehouse
@@ -78,8 +81,6 @@ def test_what_must_not_go_on_fails_at_its_step_and_is_not_tried_again(books: Boo
 
 def test_what_a_gate_finds_is_in_the_failure(books: Books) -> None:
     close = PeriodClose(cluster=CLUSTER, period=NOVEMBER)
-    from gpuledger.close.steps import Stopped
-
     with pytest.raises(dg.Failure) as failure, step_of(close, Warehouse(url=books.ledger.url)):
         raise Stopped("does not hold", ["org/vision: 1 left"], hint="look")
     assert failure.value.metadata["findings"].value == "- org/vision: 1 left"
@@ -90,3 +91,31 @@ def test_sacct_is_asked_only_where_it_is_wanted(books: Books) -> None:
     closer = books.closer()
     assert PeriodClose(cluster=CLUSTER, period=NOVEMBER).compare(closer) is None
     assert PeriodClose(cluster=CLUSTER, period=NOVEMBER, live=True).compare(closer) is not None
+
+
+@pytest.mark.parametrize(("period", "count"), [("2026-12", 1), (NOVEMBER, 0)])
+def test_people_are_told_where_it_stopped_and_why(
+    books: Books, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, period: str, count: int
+) -> None:
+    with told(tmp_path, monkeypatch) as there:
+        ran(books, period=period)
+        assert there.received == [], "sending is for another"
+    assert books.ledger.value("SELECT count(*) FROM notify.notices WHERE kind = 'close.failed'") == count
+    if count:
+        found = json.loads(books.ledger.value("SELECT body FROM notify.notices"))["data"]
+        assert (found["cluster"], found["period"], found["step"]) == (CLUSTER, period, "freeze")
+        assert "2026-12" in found["message"]
+
+
+def test_what_a_gate_found_is_in_the_notice(
+    books: Books, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def validate(*_: object) -> int:
+        raise Stopped("version 1 does not hold", ["org/vision: 1 left"], hint="look")
+
+    monkeypatch.setattr("gpuledger.close.steps.validate", validate)
+    with told(tmp_path, monkeypatch):
+        assert not ran(books).success
+    found = json.loads(books.ledger.value("SELECT body FROM notify.notices"))["data"]
+    assert (found["step"], found["findings"]) == ("validate", ["org/vision: 1 left"])
+    assert found["message"] == "version 1 does not hold"

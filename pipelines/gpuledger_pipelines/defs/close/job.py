@@ -11,9 +11,11 @@ from gpuledger.close.fence import one_closer
 from gpuledger.close.slurm import comparing
 from gpuledger.close.steps import Closer, Compare, Stopped
 from gpuledger.events.closing import Reconciled
-from gpuledger.kernel.errors import Corrupt, Refused
+from gpuledger.kernel.errors import Corrupt, GpuledgerError, Refused
+from gpuledger.notify.notices import CloseFailed
 from gpuledger.settings import load
 from gpuledger_pipelines.close_gate import gate
+from gpuledger_pipelines.noticing import notice_close
 from gpuledger_pipelines.resources import Warehouse
 
 CLOSE = "close_period"
@@ -131,7 +133,27 @@ def publish(context: dg.OpExecutionContext, version: int, close: PeriodClose, wa
         )
 
 
-@dg.job(name=CLOSE, description="Close a budget period of a cluster: the steps of gpuledger close run.")
+@dg.failure_hook(required_resource_keys={"warehouse", "close"})
+def stopped(context: dg.HookContext) -> None:
+    """Have people told at which step the close stopped, and why; what is tried again is no stop yet."""
+    error, close = context.op_exception, context.resources.close
+    cause = error.__cause__ if isinstance(error, dg.Failure) else error
+    message = cause.message if isinstance(cause, GpuledgerError) else type(error).__name__
+    data = CloseFailed(
+        cluster=close.cluster,
+        period=close.period,
+        step=context.op.name,
+        message=message,
+        findings=list(cause.findings) if isinstance(cause, Stopped) else [],
+    )
+    notice_close(context.resources.warehouse, data)
+
+
+@dg.job(
+    name=CLOSE,
+    hooks={stopped},
+    description="Close a budget period of a cluster: the steps of gpuledger close run.",
+)
 def close_period() -> None:
     """Run the steps one after the other."""
     version = freeze()
