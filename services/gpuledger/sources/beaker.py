@@ -7,6 +7,7 @@ uploads afterwards needs none. Who pays is its budget.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from gpuledger.sources.values import (
     cluster_name,
     name,
     shown,
+    word,
 )
 
 _STATUS = "STATUS_"
@@ -40,6 +42,7 @@ _OVER = frozenset(("CANCELED", "SUCCEEDED", "FAILED"))
 _GOING_ON = frozenset(
     ("SUBMITTED", "QUEUED", "READY_TO_START", "INITIALIZING", "RUNNING", "STOPPING", "UPLOADING_RESULTS")
 )
+_STATES = _OVER | _GOING_ON
 _PREEMPTIONS = frozenset(("SYSTEM_PREEMPTION", "USER_PREEMPTION", "SIBLING_TASK_PREEMPTION"))
 _CODES = _PREEMPTIONS | frozenset(
     (
@@ -54,33 +57,36 @@ _CODES = _PREEMPTIONS | frozenset(
     )
 )
 _HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_PATH = re.compile(r"(?<=`)\$.*(?=`)")
+"""Where in a document something is wrong, as messages tell it."""
+
 _SECONDS = re.compile(r"([0-9]{1,12})(?:\.[0-9]{1,9})?s")
 
 
-class _Request(msgspec.Struct):
+class _Request(msgspec.Struct, rename="camel"):
     gpu_count: int = 0
 
 
-class _Container(msgspec.Struct):
+class _Container(msgspec.Struct, rename="camel"):
     resource_request: _Request = msgspec.field(default_factory=_Request)
 
 
-class _Resources(msgspec.Struct):
+class _Resources(msgspec.Struct, rename="camel"):
     gpus: list[str] = []
 
 
-class _Assignment(msgspec.Struct):
+class _Assignment(msgspec.Struct, rename="camel"):
     node_id: str = ""
     resource_assignment: _Resources | None = None
 
 
-class _System(msgspec.Struct):
+class _System(msgspec.Struct, rename="camel"):
     priority: str = ""
     preemptible: bool = False
     timeout: str = ""
 
 
-class _Status(msgspec.Struct):
+class _Status(msgspec.Struct, rename="camel"):
     status: str
     created: str
     scheduled: str = ""
@@ -92,7 +98,7 @@ class _Status(msgspec.Struct):
     canceled_code: str = ""
 
 
-class _Job(msgspec.Struct):
+class _Job(msgspec.Struct, rename="camel"):
     id: str
     status: _Status
     task_id: str = ""
@@ -104,6 +110,85 @@ class _Job(msgspec.Struct):
     container_spec: _Container = msgspec.field(default_factory=_Container)
     system_details: _System = msgspec.field(default_factory=_System)
     assignment_details: _Assignment = msgspec.field(default_factory=_Assignment)
+
+
+class _UsualRequest(_Request, rename="camel", forbid_unknown_fields=True):
+    cpu_count: Any = None
+    memory_bytes: Any = None
+    shared_memory_bytes: Any = None
+
+
+class _UsualContainer(_Container, rename="camel", forbid_unknown_fields=True):
+    resource_request: _UsualRequest = msgspec.field(default_factory=_UsualRequest)
+    image_id: Any = None
+    docker_reference: Any = None
+    command: Any = None
+    arguments: Any = None
+    environment_variables: Any = None
+    mounts: Any = None
+    save_image: Any = None
+    working_directory: Any = None
+    result_path: Any = None
+    port_mapping_request: Any = None
+    host_networking: Any = None
+    identity: Any = None
+
+
+class _UsualResources(_Resources, rename="camel", forbid_unknown_fields=True):
+    cpu_count: Any = None
+    memory_bytes: Any = None
+    assigned_slots_count: Any = None
+
+
+class _UsualAssignment(_Assignment, rename="camel", forbid_unknown_fields=True):
+    resource_assignment: _UsualResources | None = None
+    port_mapping_assignment: Any = None
+    result_dataset_id: Any = None
+    assigned_environment_variables: Any = None
+    occupied_slots_count: Any = None
+
+
+class _UsualSystem(_System, rename="camel", forbid_unknown_fields=True):
+    placement_constraints: Any = None
+    replica_group_details: Any = None
+    propagate_failure: Any = None
+    propagate_preemption: Any = None
+
+
+class _UsualStatus(_Status, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    started: Any = None
+    message: Any = None
+    canceled_for: Any = None
+    idle_since: Any = None
+    ready: Any = None
+    failed_scheduling_message: Any = None
+
+
+class _UsualJob(_Job, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """A job with no other keys than those that the protocol has, all spelt as its JSON spells them.
+
+    It is read in one go: there is no key that could be one of them, spelt otherwise.
+    """
+
+    status: _UsualStatus
+    container_spec: _UsualContainer = msgspec.field(default_factory=_UsualContainer)
+    system_details: _UsualSystem = msgspec.field(default_factory=_UsualSystem)
+    assignment_details: _UsualAssignment = msgspec.field(default_factory=_UsualAssignment)
+    name: Any = None
+    workload_id: Any = None
+    metrics: Any = None
+    workspace_reference: Any = None
+    author_reference: Any = None
+    retry_ancestor_id: Any = None
+
+
+_decoder = msgspec.json.Decoder(_UsualJob)
+_KEYS = {
+    field.name: field.encode_name
+    for kind in (_Request, _Container, _Resources, _Assignment, _System, _Status, _Job)
+    for field in msgspec.structs.fields(kind)
+}
+"""The words of the protocol -> how its usual JSON spells them."""
 
 
 class _Jobs(Interpreter):
@@ -146,7 +231,8 @@ class _Jobs(Interpreter):
         account, clashes = self._teams.account("budget_id", self._cluster, job.budget_id or _NO_BUDGET)
         if not job.budget_id:
             oddities.append(("no-budget", f"budget_id: is missing; booked to {account}"))
-        gpus, odd = _gpus(job)
+        devices = _devices(job)
+        gpus, odd = _gpus(job, len(devices))
         booked = Job(
             source=self._source,
             cluster=self._cluster,
@@ -163,7 +249,7 @@ class _Jobs(Interpreter):
             kind="interactive" if job.environment_id and not job.task_id else None,
             time_limit_s=_timeout(job.system_details.timeout),
             hosts=[name("node_id", node)] if (node := job.assignment_details.node_id) else [],
-            gpu_uuids=_devices(job) or None,
+            gpu_uuids=devices or None,
             labels=_labels(job),
         )
         return booked, code, [*oddities, *odd, *clashes]
@@ -215,11 +301,11 @@ def _preempted(ended: Event) -> tuple[Event, bytes]:
     return make(id=ended.id, source=ended.source, at_s=ended.at_s, data=data)
 
 
-def _gpus(job: _Job) -> tuple[int, list[Odd]]:
+def _gpus(job: _Job, assigned: int) -> tuple[int, list[Odd]]:
     """Return how many GPUs the job holds: those it was assigned, else those it asked for."""
     asked = job.container_spec.resource_request.gpu_count
     given = job.assignment_details.resource_assignment
-    count = asked if given is None else len(_devices(job))
+    count = asked if given is None else assigned
     if not 0 <= count <= GPU_LIMIT:
         raise BadRecord(
             f"gpu_count: {count} is outside 0 to {GPU_LIMIT}",
@@ -235,7 +321,7 @@ def _gpus(job: _Job) -> tuple[int, list[Odd]]:
 
 def _devices(job: _Job) -> list[str]:
     given = job.assignment_details.resource_assignment
-    return [] if given is None else list(dict.fromkeys(name("gpus", gpu) for gpu in given.gpus))
+    return [] if given is None else list(dict.fromkeys([word("gpus", gpu) for gpu in given.gpus]))
 
 
 def _labels(job: _Job) -> dict[str, str]:
@@ -249,7 +335,7 @@ def _reason(state: str, code: str, *, is_started: bool) -> str:
 
 
 def _unknown_words(state: str, code: str) -> Iterator[Odd]:
-    if state not in _OVER | _GOING_ON:
+    if state not in _STATES:
         yield "unknown-state", f"status: {shown(state)} is not known; its times are booked"
     if code and code not in _CODES:
         yield "unknown-state", f"canceled_code: {shown(code)} is not known; its times are booked"
@@ -267,27 +353,33 @@ def _timeout(value: str) -> int | None:
 
 
 def _decoded(raw: bytes) -> _Job:
+    with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+        return _decoder.decode(raw)
     try:
-        return msgspec.convert(_snake(msgspec.json.decode(raw)), _Job)
+        return msgspec.convert(_respelt(msgspec.json.decode(raw)), _Job)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError) as error:
         raise BadRecord(
-            f"is no job of Beaker: {error}",
+            f"is no job of Beaker: {_PATH.sub(lambda path: _snake(path[0]), str(error))}",
             code="bad-field",
             hint="a job has id and status with status and created; see docs/sources/traces.md",
         ) from error
 
 
-def _snake(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return JSON with its keys in the words of the protocol; the usual JSON of it writes gpuCount for gpu_count."""
+def _respelt(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return JSON with its keys spelt as usual: gpuCount for what the protocol calls gpu_count."""
     if isinstance(value, dict):
-        return {_snake_key(key): _snake(item) for key, item in value.items()}
+        return {_key(key): _respelt(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_snake(item) for item in value]
+        return [_respelt(item) for item in value]
     return value
 
 
 @lru_cache(maxsize=1024)
-def _snake_key(key: str) -> str:
+def _key(key: str) -> str:
+    return _KEYS.get(_snake(key), _snake(key))
+
+
+def _snake(key: str) -> str:
     return _HUMP.sub("_", key).lower()
 
 
