@@ -6,9 +6,10 @@ only what no sibling wants goes up. The weight of an account is its share; with 
     max(kappa x share, share + lag / horizon)
 
 where share is the part of the siblings' shares, and lag is how far the account fell behind its siblings, over
-the parent's present capacity: its deficit (entitled - used) less its share of the deficit that all siblings
-have together. A department that is over-served as a whole therefore still corrects between its own children,
-and a correction is as strong ten levels down as at the top. Lags of siblings sum to zero.
+the parent's present capacity: what would have been its own of all that the siblings used, by what each was entitled
+to, less what it used. A department that is over-served as a whole therefore still corrects between its own children,
+and a correction is as strong ten levels down as at the top. A share that changes moves no lag: past use is held
+against what was entitled then. Lags of siblings sum to zero.
 
 Amounts are exact fractions until they are rounded once, at the end.
 """
@@ -98,13 +99,15 @@ def lag_weights(tree: Tree, config: PolicyConfig) -> dict[str, Fraction]:
         horizon_gpu_ms = parent.portion * tree.shared_milli * config.horizon_s
         live = [child for child in parent.children if child.share]
         whole = sum(child.share for child in live)
-        deficit = sum((child.entitled - child.used_gpu_ms for child in live), NOTHING)
+        entitled = sum((child.entitled - child.par_gpu_ms for child in live), NOTHING)
+        used_gpu_ms = sum(child.used_gpu_ms - child.par_gpu_ms for child in live)
         for child in parent.children:
             if not child.share:
                 weights[child.path] = NOTHING
                 continue
             share = Fraction(child.share, whole)
-            lag = child.entitled - child.used_gpu_ms - share * deficit
+            part = (child.entitled - child.par_gpu_ms) / entitled if entitled else share
+            lag = part * used_gpu_ms - (child.used_gpu_ms - child.par_gpu_ms)
             caught_up = share + lag / horizon_gpu_ms if horizon_gpu_ms else share
             weights[child.path] = max(share * config.issue_kappa_permille / PER_MILLE, caught_up)
     return weights

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-RULES: Final = 1
+RULES: Final = 2
 """The version of what this program decides of a state and its knobs. Whoever changes a decision, a reservation or what
 is issued, for any state, takes the next number, and says in docs/fairness.md what is decided otherwise: a test holds
 the decisions of each number (docs/decisions/0069)."""

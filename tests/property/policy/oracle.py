@@ -77,7 +77,7 @@ def queue_order(
             started = [w for w in placed if inside(w["account"], here)]
             used = total(child, "used") + sum(w["gpus"] * min(w["runtime"], ahead_s) for w in started)
             running = total(child, "running") + sum(w["gpus"] for w in started)
-            entitled = portion * capacity * (window_s + ahead_s)
+            entitled = of_window(child, portion, capacity * window_s) + portion * capacity * ahead_s
             present = portion * capacity
             low = running < (1 - alpha) * present and running + following["gpus"] <= present
             oldest = min(w["eligible"] for w in waiting)
@@ -93,6 +93,15 @@ def queue_order(
 
 def inside(account: str, path: str) -> bool:
     return account == path or account.startswith(path + "/")
+
+
+def of_window(tree: Tree, portion: Fraction, whole: int) -> Fraction:
+    """What a subtree was entitled to: what its leaves say, else by the present shares."""
+    if not tree["children"]:
+        return Fraction(tree.get("entitled", portion * whole))
+    shares = sum(child["share"] for child in tree["children"])
+    parts = {child["name"]: portion * child["share"] / shares for child in tree["children"]}
+    return sum((of_window(child, parts[child["name"]], whole) for child in tree["children"]), Fraction(0))
 
 
 def inner(tree: Tree) -> list[Tree]:

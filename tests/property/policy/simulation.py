@@ -68,6 +68,8 @@ class World:
         self.shares = shares
         self.at_s = at_s
         self.jobs: dict[str, Job] = {}
+        self.entitled: dict[str, int] = {}
+        """What accounts were entitled to over the window, where their shares were others; else by those of now."""
         self.used: Counter[str] = Counter()
         """Use of the window, by account; with ``!`` what ran unallocated."""
         self.total: Counter[str] = Counter()
@@ -118,6 +120,7 @@ class World:
                     share=share,
                     used_gpu_ms=self.used[path] + held[path],
                     held_gpu_ms=held[path],
+                    entitled_gpu_ms=self.entitled.get(path),
                     demand_milli=demand[path],
                     unallocated_gpu_ms=self.used[path + "!"],
                 )

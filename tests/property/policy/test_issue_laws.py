@@ -1,12 +1,14 @@
 """Laws of the division, against an oracle that searches water levels."""
 
+import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.policy import oracle
-from tests.property.policy.worlds import accounts, build, capacity, forests
+from tests.property.policy.worlds import accounts, build, capacity, forests, with_past
 
 from gpuledger.policy.cycle import PolicyConfig
 from gpuledger.policy.issue import Issue, divide, issue, issue_without_history, lag_weights, share_weights
@@ -84,24 +86,46 @@ def test_who_gets_less_per_weight_than_a_sibling_has_all_it_asked_for(
 
 
 @few
-@given(forests(), SUPPLY, st.data())
-def test_a_larger_share_never_gives_less(world: dict[str, Any], supply: int, data: st.DataObject) -> None:
+@given(forests(), SUPPLY, st.integers(1, 9), st.data())
+def test_a_larger_share_never_gives_less(
+    world: dict[str, Any], supply: int, more: int, data: st.DataObject
+) -> None:
+    """Neither where it counts for the window that is past, nor where it is raised now; in whole GPUs to one."""
     before = build(world, supply)
     path = data.draw(st.sampled_from(sorted(before.nodes)))
-    raised = [
-        type(state)(
-            account=state.account,
-            share=state.share + (state.account == path),
-            used_gpu_ms=state.used_gpu_ms,
-            demand_milli=state.demand_milli,
-            limit_milli=state.limit_milli,
-        )
-        for state in accounts(world)
-    ]
+    raised = [replace(state, share=state.share + (state.account == path) * more) for state in accounts(world)]
     after = build_tree(raised, capacity(supply))
     for weigh in (share_weights, lambda tree: lag_weights(tree, CONFIG)):
         was = divide(before, supply, weigh(before))[path]
         assert divide(after, supply, weigh(after))[path] >= was
+    was, now = (
+        issue(tree, supply_milli=supply, config=CONFIG).issued_milli[path] for tree in (before, after)
+    )
+    assert now >= was - 1000
+
+
+@few
+@given(forests(), st.data())
+def test_who_used_alike_of_what_each_was_entitled_to_weighs_its_share(
+    world: dict[str, Any], data: st.DataObject
+) -> None:
+    """However much all used, and whatever their shares were when they were entitled to it."""
+    used_permille = data.draw(st.integers(0, 3000))
+    states = [
+        state
+        if state.entitled_gpu_ms is None
+        else replace(state, used_gpu_ms=state.entitled_gpu_ms * used_permille // 1000)
+        for state in accounts(with_past(random.Random(data.draw(st.integers(0, 99))), world))
+    ]
+    tree = build_tree(states, capacity(8000))
+    weights = lag_weights(tree, CONFIG)
+    for parent in tree.inner_nodes():
+        live = [child for child in parent.children if child.share]
+        if any(child.entitled for child in live):
+            whole = sum(child.share for child in live)
+            assert {child.path: weights[child.path] * whole for child in live} == {
+                child.path: child.share for child in live
+            }
 
 
 @few
@@ -151,13 +175,7 @@ def test_a_correction_is_as_strong_at_any_depth(
 def test_no_supply_and_no_shares_are_defined(world: dict[str, Any]) -> None:
     tree = build(world, 0)
     assert set(issue(tree, supply_milli=0, config=CONFIG).issued_milli.values()) <= {0}
-    poor = build_tree(
-        [
-            type(state)(account=state.account, share=0, demand_milli=state.demand_milli)
-            for state in accounts(world)
-        ],
-        capacity(1000),
-    )
+    poor = build_tree([replace(state, share=0) for state in accounts(world)], capacity(1000))
     outcome = issue(poor, supply_milli=1000, config=CONFIG)
     assert set(outcome.issued_milli.values()) == {0}
     assert outcome.idle_milli == 1000

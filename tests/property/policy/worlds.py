@@ -42,13 +42,28 @@ def trees(*, min_share: int = 0, unit: int = 1000, max_leaves: int = 12) -> st.S
 
 
 def forests(*, min_share: int = 0, unit: int = 1000) -> st.SearchStrategy[dict[str, Any]]:
-    """Trees of a few leaves, and trees of up to 200 accounts in up to six levels, with limits here and there."""
+    """Trees of a few leaves, and trees of up to 200 accounts in up to six levels, with limits here and there.
+
+    In every other one shares changed within the window: its leaves are entitled to anything.
+    """
     grown = st.builds(
         lambda seed, count: _grown(random.Random(seed), count, min_share, unit),
         st.integers(0, 2**32),
         st.integers(2, ACCOUNTS_MAX),
     )
-    return st.one_of(trees(min_share=min_share, unit=unit), grown)
+    drawn = st.one_of(trees(min_share=min_share, unit=unit), grown)
+    return st.builds(
+        lambda tree, seed: tree if seed is None else with_past(random.Random(seed), tree),
+        drawn,
+        st.none() | st.integers(0, 2**32),
+    )
+
+
+def with_past(rng: random.Random, tree: dict[str, Any]) -> dict[str, Any]:
+    """The same tree with what each leaf was entitled to, by shares that are others now."""
+    if not tree["children"]:
+        return {**tree, "entitled": rng.choice([0, rng.randint(0, 3000) * GPU_HOUR])}
+    return {**tree, "children": [with_past(rng, child) for child in tree["children"]]}
 
 
 def _grown(rng: random.Random, count: int, min_share: int, unit: int) -> dict[str, Any]:
@@ -87,7 +102,13 @@ def accounts(tree: dict[str, Any], above: str = "") -> list[AccountState]:
         path = f"{above}/{child['name']}" if above else child["name"]
         work = {} if child["children"] else {"used_gpu_ms": child["used"], "demand_milli": child["demand"]}
         listed.append(
-            AccountState(account=path, share=child["share"], limit_milli=child.get("limit"), **work)
+            AccountState(
+                account=path,
+                share=child["share"],
+                entitled_gpu_ms=child.get("entitled"),
+                limit_milli=child.get("limit"),
+                **work,
+            )
         )
         listed.extend(accounts(child, path))
     return listed

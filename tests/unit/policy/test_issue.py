@@ -106,6 +106,31 @@ def test_a_share_cut_is_not_held_against_past_use() -> None:
     assert issue(tree, supply_milli=100_000, config=CONFIG).issued_milli == {"a": 10_000, "b": 90_000}
 
 
+@pytest.mark.parametrize("used_percent", [0, 50, 100, 150])
+def test_who_used_alike_is_issued_by_its_share_however_much_the_cluster_was_used(used_percent: int) -> None:
+    """As above; both used the same part of what they were entitled to, and a's share is another since this minute."""
+    week_h = used_percent * WEEK_H // 100
+    for share in (10, 90):
+        tree = forest(
+            {
+                "a": {"share": share, "demand": 100, "used": 40 * week_h, "entitled_gpu_ms": 40_000 * WEEK_S},
+                "b": {"share": 90, "demand": 100, "used": 60 * week_h, "entitled_gpu_ms": 60_000 * WEEK_S},
+            }
+        )
+        issued = issue(tree, supply_milli=100_000, config=CONFIG).issued_milli
+        assert issued["a"] == 100_000 * share // (90 + share)
+
+
+def test_what_was_used_without_any_entitlement_is_weighed_by_the_shares() -> None:
+    tree = forest(
+        {
+            "a": {"used": 100 * 24, "entitled_gpu_ms": 0, "demand": 100},
+            "b": {"entitled_gpu_ms": 0, "demand": 100},
+        }
+    )
+    assert lag_weights(tree, CONFIG) == {"a": Fraction(1, 4), "b": Fraction(1)}
+
+
 def test_the_correction_inside_a_small_department_is_as_strong_as_at_the_top() -> None:
     """The case in which correction by cluster-wide use fades with depth (K9)."""
     top = forest({"a": {"used": 10 * WEEK_H}, "b": {}}, gpus=10)
