@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.commands.running import quick
+from tests.unit.policy.test_fair_tree import PLACES, TABLE
 
 
 def calculated(tmp_path: Path, supply: object, accounts: dict[str, Any], **more: object) -> dict[str, Any]:
@@ -271,6 +272,26 @@ def test_fair_tree_mode_orders_as_slurm_does(tmp_path: Path) -> None:
     assert ["uda2", "37.50", "%", "9", "-", "10.0", "0.0", "0.750000", "0", "2"] in [
         line.split() for line in shown.splitlines()
     ]
+
+
+def test_the_policys_own_order_is_fair_trees_level_by_level(tmp_path: Path) -> None:
+    """All of Slurm's table of 21 users in the mode window: accounts that are ``parent`` in it are taken out by hand.
+
+    What their users used is ad's own, and their users, of whom such a share says nothing, are left out. Each level is
+    ordered alike. ag/ug1 and ag/aga tie: here one comes with all that is below it, there they are merged.
+    """
+    rows = [(path.replace("ad/ada/", "ad/"), share, used) for path, share, used in TABLE if share is not None]
+    accounts = {path: {"share": share, "used_gpu_hours": used} for path, share, used in rows}
+    accounts["ad"]["used_gpu_hours"] = sum(used for _, share, used in TABLE if share is None)
+    order = calculated(tmp_path, 1, accounts, window_gpu_hours=240)["order"]
+    order.remove("ad/~own")
+    places = {path.replace("ad/ada/", "ad/"): place for path, place in PLACES.items()}
+    ranked = [places[path] for path in order]
+    assert sorted(order) == sorted(path for path, _, _ in rows if path in places)
+    assert order[-4:-1] == ["ag/aga/uga1", "ag/aga/uga2", "ag/ug1"]
+    assert ranked[-4:-1] == [4, 2, 4]
+    del ranked[-2]
+    assert ranked == sorted(ranked, reverse=True)
 
 
 def test_people_see_the_tree(tmp_path: Path) -> None:

@@ -187,6 +187,7 @@ class LeaveOrder(RunOrder):
     """A run that has to leave."""
 
     leave_by: str = Field(description="When its GPUs are expected back; later cycles do not put it off.")
+    ends: bool = Field(description="Whether it cannot go on later: then it ends, instead of waiting again.")
 
 
 class StayOrder(RunOrder):

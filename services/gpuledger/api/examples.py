@@ -35,7 +35,7 @@ DIRECTIVES = {
     "decided_at": "2026-12-01T09:00:00Z", "stale": False,
     "starts": [{"workload": "8850", "hosts": {"m12": 8000}, "reason": "Starts on host m12."}],
     "preemptions": [
-        {"workload": "8790", "run": "1", "leave_by": "2026-12-01T09:01:00Z",
+        {"workload": "8790", "run": "1", "leave_by": "2026-12-01T09:01:00Z", "ends": False,
          "reason": "Leaves for 8851, whose account is further below its share."},
     ],
     "protected": [

@@ -91,9 +91,10 @@ class RunOrder(Answer, frozen=True, kw_only=True):
 
 
 class LeaveOrder(RunOrder, frozen=True, kw_only=True):
-    """A run that has to leave, and when its GPUs are expected back."""
+    """A run that has to leave, when its GPUs are expected back, and whether it ends, for it cannot go on later."""
 
     leave_by: str
+    ends: bool = False
 
 
 class Directives(Answer, frozen=True, kw_only=True):

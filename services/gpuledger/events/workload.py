@@ -181,12 +181,14 @@ class PreemptionAnnounced(RunFact, frozen=True, kw_only=True, omit_defaults=True
         reason: For whom and why, one sentence.
         asker: The workload that gets its GPUs; absent when its host is emptied.
         foreseen: Whether it is foreseen only: the run stays if its GPUs turn out not to be needed.
+        ends: Whether it ends then, for it cannot go on later.
     """
 
     leaves_at: Instant
     reason: Composed
     asker: Label | None = None
     foreseen: bool = False
+    ends: bool = False
 
 
 class ClassChanged(RunFact, frozen=True, kw_only=True, omit_defaults=True):

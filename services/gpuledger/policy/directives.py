@@ -1,6 +1,7 @@
 """What the newest word of the policy orders, for schedulers that ask over HTTP: what to start, what leaves by when."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from gpuledger.database.engine import Reader
@@ -25,9 +26,9 @@ class Directives(NamedTuple):
         at_s: The instant that it decided for.
         stale: Whether it is too old to start or stop anything: there are no orders then.
         starts: ``{workload, hosts, reason}``, in their order; hosts in milli-GPU, empty where none are known.
-        preemptions: ``{workload, run, leave_by, reason}``; ``leave_by`` is the instant at which the GPUs are expected
-            back, as the run was told first. What a reservation will take was announced before
-            (``workload.preemption_announced``).
+        preemptions: ``{workload, run, leave_by, ends, reason}``; ``leave_by`` is the instant at which the GPUs are
+            expected back, as the run was told first, and it ``ends`` where it cannot go on later. What a reservation
+            will take was announced before (``workload.preemption_announced``).
         protected: ``{workload, run, reason}`` of the runs that the cycle told to leave and that may not be stopped at
             this moment.
     """
@@ -82,6 +83,7 @@ def directives(
     leaving = read.leaving()
     going = [one for one in leaving if not one.spared]
     leave_by = _leave_by(reader, cluster, word, going, seq)
+    ending = state.ending(reader, cluster, [one.id.workload for one in going], now_s, seq=seq)
     return Directives(
         cursor=word.newest.seq,
         cycle=word.newest.id,
@@ -91,12 +93,23 @@ def directives(
             {"workload": one.workload, "reason": one.reason, "hosts": dict(one.hosts)}
             for one in read.starting()
         ],
-        preemptions=[
-            {**_named(one.id), "reason": one.reason, "leave_by": iso(instant(leave_by[one.id]))}
-            for one in going
-        ],
+        preemptions=_preemptions(going, leave_by, ending),
         protected=[{**_named(one.id), "reason": one.spared} for one in leaving if read.protected(one.id)],
     )
+
+
+def _preemptions(
+    going: list[Leaving], leave_by: Mapping[RunId, int], ending: AbstractSet[str]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            **_named(one.id),
+            "reason": one.reason,
+            "leave_by": iso(instant(leave_by[one.id])),
+            "ends": one.id.workload in ending,
+        }
+        for one in going
+    ]
 
 
 def _named(run: RunId) -> dict[str, str]:

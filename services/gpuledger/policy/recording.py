@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from gpuledger.database.engine import Writer
 from gpuledger.events.budget import AllocationAmended, AllocationIssued
 from gpuledger.events.envelope import Event, make
+from gpuledger.events.workload import PreemptionAnnounced
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, instant
-from gpuledger.ledger import cycle_decisions, cycles, outbox, store
+from gpuledger.ledger import cycle_decisions, cycles, outbox, state, store
 from gpuledger.ledger.append import append
 from gpuledger.policy.cycle import Action, Cycle
 from gpuledger.policy.notices import Notice, notices
@@ -167,14 +169,22 @@ def record_amendment(
 
 
 def _untold(writer: Writer, cluster: str, at_s: int, told: Sequence[Notice]) -> list[Event]:
-    """Return what runs have not been told yet: each is told once, whatever later cycles repeat."""
+    """Return what runs have not been told yet: each is told once, whatever later cycles repeat.
+
+    A run that cannot go on later is told that it ends.
+    """
     ids = [notice.id for notice in told]
     known = {id_ for id_, _, _ in store.known_identities(writer, cluster, ids)} if ids else set()
+    new = {notice.id: notice.fact for notice in told if notice.id not in known}
+    ending = state.ending(writer, cluster, [fact.workload for fact in new.values()], at_s) if new else set()
     return [
-        make(id=notice.id, source=SOURCE, at_s=at_s, data=notice.fact)[0]
-        for notice in told
-        if notice.id not in known
+        make(id=id_, source=SOURCE, at_s=at_s, data=_ending(fact) if fact.workload in ending else fact)[0]
+        for id_, fact in new.items()
     ]
+
+
+def _ending(fact: PreemptionAnnounced) -> PreemptionAnnounced:
+    return replace(fact, ends=True, reason=f"{fact.reason} It cannot go on later, and ends then.")
 
 
 def cycle_id(cluster: str, at_s: int, digest: str) -> str:

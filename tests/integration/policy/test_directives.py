@@ -4,7 +4,10 @@ from tests.integration.policy.worlds import HOUR, NOON, World, event, started
 
 from gpuledger.database.engine import reading
 from gpuledger.events import host, workload
+from gpuledger.ledger import store
 from gpuledger.policy.directives import Directives, directives
+from gpuledger.policy.telling import lines_of
+from gpuledger.policy.why import why
 
 
 def test_starts_name_their_hosts_and_preemptions_when_to_be_gone(world: World) -> None:
@@ -33,6 +36,22 @@ def test_starts_name_their_hosts_and_preemptions_when_to_be_gone(world: World) -
         again = directives(reader, "c", now_s=NOON + HOUR + 60, after=due.cursor)
     assert again is not None
     assert [one["leave_by"] for one in again.preemptions] == ["2027-01-15T09:01:00Z"] * 2
+
+
+def test_who_cannot_go_on_later_is_told_that_it_ends(world: World) -> None:
+    asked = workload.Updated(cluster="c", workload="w-a", resumable=False)
+    world.intake.take([event("u", NOON - 60, asked)])
+    world.cycle()
+    world.intake.take([started("w-b4", NOON, 4, "h1")])
+    world.cycle(NOON + HOUR)
+    told = ordered(world, NOON + HOUR).preemptions
+    assert [(one["workload"], one["ends"]) for one in told] == [("w-a", True), ("w-b4", False)]
+    with reading(world.engine) as reader:
+        known = [fact.data for _, fact in store.facts_of(reader, "c", ["w-a", "w-b4"])]
+        answer = why(reader, "w-a", cluster="c", at_s=NOON + HOUR)
+    announced = [data for data in known if isinstance(data, workload.PreemptionAnnounced)]
+    assert {(data.workload, data.ends) for data in announced} == {("w-a", True), ("w-b4", False)}
+    assert "It cannot go on later, and ends then." in "\n".join(lines_of(answer))
 
 
 def ordered(world: World, now_s: int, *, stale_after_s: int = 600) -> Directives:

@@ -43,7 +43,9 @@ def test_orders_are_asked_for_after_a_cursor_and_typed() -> None:
     answer = answering("getCurrentDirectives", seen).directives("philly", after=8840, stale_after_s=60)
     assert dict(seen[0].url.params) == {"cluster": "philly", "after": "8840", "stale_after_s": "60"}
     assert (answer.cursor, answer.stale, answer.decided_at) == (8841, False, "2026-12-01T09:00:00Z")
-    assert [(one.run, one.leave_by) for one in answer.preemptions] == [("1", "2026-12-01T09:01:00Z")]
+    assert [(one.run, one.leave_by, one.ends) for one in answer.preemptions] == [
+        ("1", "2026-12-01T09:01:00Z", False)
+    ]
     assert [one.workload for one in answer.protected] == ["8802"]
 
 
