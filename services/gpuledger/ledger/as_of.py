@@ -14,7 +14,7 @@ Vector = Mapping[str, int]
 """Book -> the row up to which it is read; a book that is not named had none."""
 
 
-def vector_of(reader: Reader | Writer, as_of: dt.datetime | None) -> Vector | None:
+def vector_of(reader: Reader | Writer, as_of: queries.AsOf) -> Vector | None:
     """Return the row of each book that was its newest at a recorded time; None for now."""
     return None if as_of is None else queries.sequences(reader, as_of)
 

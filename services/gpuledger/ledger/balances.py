@@ -35,7 +35,7 @@ class BalanceQuery:
         period: One budget period, or all.
         from_s: Only periods that end after this, seconds since the epoch.
         to_s: Only periods that begin before this.
-        as_of: Recorded time: what the book said then; now unless given.
+        as_of: Recorded time: what the book said then, or the rows up to which books are read; now unless given.
         as_known: By the period that a movement belongs to, however late it was booked; else by the period that it
             was booked into, which a close has sealed.
     """
@@ -44,7 +44,7 @@ class BalanceQuery:
     period: str | None = None
     from_s: int | None = None
     to_s: int | None = None
-    as_of: dt.datetime | None = None
+    as_of: queries.AsOf = None
     as_known: bool = False
 
     def asks_for(self, period: str, calendar: Calendar) -> bool:
@@ -147,8 +147,7 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
     )
     inner = queries.inner_accounts(reader, vector.get(ORG_BOOK) if query.as_of is not None else None)
     sums = {(book, account, period): amounts for book, account, period, *amounts in rows}
-    if query.as_of is not None:
-        now_s = min(now_s, seconds(query.as_of))
+    now_s = _known_s(query, now_s)
     ahead = Ahead(reader, query.cluster, now_s, query.as_of, calendar, as_known=query.as_known)
     for place, rest in ahead.used.items():
         amounts = sums.setdefault(place, [0] * _POTS)
@@ -175,6 +174,11 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
     caps = limits(reader, vector if folded else None)
     spent = spent_below((_place(b), b.spent_gpu_ms) for b in own) if caps else {}
     return _Found([_bound(b, caps, spent) for b in own], caps, spent)
+
+
+def _known_s(query: BalanceQuery, now_s: int) -> int:
+    """Return up to when something is known: the present, or the recorded time that is asked about."""
+    return min(now_s, seconds(query.as_of)) if isinstance(query.as_of, dt.datetime) else now_s
 
 
 def _place(balance: Balance) -> Limit:
@@ -222,7 +226,7 @@ def balance(
             hint=f"gpuledger usage --by account --cluster {query.cluster} shows what was booked",
         )
     calendar = queries.calendar(reader, default or Calendar(), query.as_of)
-    then_s = now_s if query.as_of is None else min(now_s, seconds(query.as_of))
+    then_s = _known_s(query, now_s)
     begun = [b.period for b in below if calendar.period_bounds_s(b.period)[0] <= then_s]
     newest = max(begun) if begun else min(b.period for b in below)
     parts = [b for b in below if b.period == newest]
@@ -262,7 +266,7 @@ class Rooms:
         cluster: str,
         now_s: int,
         default: Calendar | None,
-        as_of: dt.datetime | None = None,
+        as_of: queries.AsOf = None,
     ) -> None:
         self._reader, self._cluster, self._now_s, self._default = reader, cluster, now_s, default
         self._as_of = as_of

@@ -5,7 +5,7 @@ after the edge. A run that lives on either is not landed at midnight for that: w
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
@@ -40,7 +40,8 @@ class Purse:
         cluster: The cluster.
         now_s: The present.
         calendar: The organisation's days.
-        as_of: Recorded time: what the books said then, where nothing is promised, only asked; now unless given.
+        as_of: Recorded time: what the books said then, where nothing is promised, only asked; or the rows up to which
+            they are read; now unless given.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Purse:
         now_s: int,
         calendar: Calendar,
         *,
-        as_of: dt.datetime | None = None,
+        as_of: queries.AsOf = None,
     ) -> None:
         self._writer, self._cluster, self._now_s, self._calendar = writer, cluster, now_s, calendar
         self._vector = vector_of(writer, as_of)
@@ -68,10 +69,15 @@ class Purse:
         itself nothing that stands, in any period, may be left without a lot for it. Nothing is taken when any part is
         lacking.
         """
+        return self.shortfall_of([need])
+
+    def shortfall_of(self, needs: Sequence[Need]) -> str | None:
+        """Take what several holds of one account need together, or nothing; see ``shortfall``."""
+        need = needs[0]
         hard = self._hard & set(lineage(need.account))
         if not hard:
             return None
-        parts = _by_period(need, self._card, self._calendar)
+        parts = _by_period(needs, self._card, self._calendar)
         lacking = self._lacking(need.account, parts) if need.account in hard else {}
         for period, days in parts.items():
             weighted = sum(days.values())
@@ -88,19 +94,20 @@ class Purse:
                 f"{need.account} is hard, and {gpu_hours(-(-amount // WEIGHT_ONE))} GPU-hours of what is set aside"
                 f" in {period} would be paid by nothing"
             )
-        self._take(need, 1)
+        self._take(needs, 1)
         return None
 
-    def put_back(self, need: Need) -> None:
-        """Count on what a hold that stands would give back."""
-        if self._hard & set(lineage(need.account)):
-            self._take(need, -1)
+    def put_back(self, *needs: Need) -> None:
+        """Count on what holds that stand would give back: all of one account, as they were taken."""
+        if self._hard & set(lineage(needs[0].account)):
+            self._take(needs, -1)
 
-    def _take(self, need: Need, sign: int) -> None:
-        for period, days in _by_period(need, self._card, self._calendar).items():
-            self._rooms.take(need.account, period, sign * -(-sum(days.values()) // WEIGHT_ONE))
-            if need.account in self._hard:
-                outlook = self._outlook(need.account)
+    def _take(self, needs: Sequence[Need], sign: int) -> None:
+        account = needs[0].account
+        for period, days in _by_period(needs, self._card, self._calendar).items():
+            self._rooms.take(account, period, sign * -(-sum(days.values()) // WEIGHT_ONE))
+            if account in self._hard:
+                outlook = self._outlook(account)
                 outlook.take({day: sign * weighted for day, weighted in days.items()})
 
     def _lacking(self, account: str, parts: Mapping[str, Mapping[dt.date, int]]) -> dict[str, int]:
@@ -128,10 +135,12 @@ class Purse:
         return sum(grant.gpu_ms for grant in grants if grant.account == account)
 
 
-def _by_period(need: Need, card: Rates, calendar: Calendar) -> dict[str, dict[dt.date, int]]:
-    """Return period -> day -> what a need takes on it, in gpu_ms x per mille."""
+def _by_period(needs: Sequence[Need], card: Rates, calendar: Calendar) -> dict[str, dict[dt.date, int]]:
+    """Return period -> day -> what needs take on it together, in gpu_ms x per mille."""
     found: dict[str, dict[dt.date, int]] = {}
-    for piece in calendar.slices(*need.span):
-        weighted = card.weighted(need.gpu_model, need.gpus_milli, piece.start_s, piece.end_s)
-        found.setdefault(calendar.period_of(piece.day), {})[piece.day] = weighted
+    for need in needs:
+        for piece in calendar.slices(*need.span):
+            weighted = card.weighted(need.gpu_model, need.gpus_milli, piece.start_s, piece.end_s)
+            days = found.setdefault(calendar.period_of(piece.day), {})
+            days[piece.day] = days.get(piece.day, 0) + weighted
     return found

@@ -18,6 +18,9 @@ from gpuledger.ledger.copying import driver
 from gpuledger.ledger.mapping import AS_GIVEN, Rules
 from gpuledger.ledger.rates import RATE_CARD, Rates, Version
 
+AsOf = dt.datetime | Mapping[str, int] | None
+"""What is known: what was recorded by a time, or each book up to a row of it (book -> row); None for all."""
+
 
 class BookStatus(NamedTuple):
     """Where a book stands.
@@ -47,8 +50,10 @@ def book_heads(reader: Reader) -> list[BookStatus]:
     return [BookStatus(*row) for row in rows]
 
 
-def sequences(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, int]:
+def sequences(reader: Reader | Writer, as_of: AsOf = None) -> dict[str, int]:
     """Resolve a recorded time to a vector book -> sequence (law 6); now unless given."""
+    if isinstance(as_of, Mapping):
+        return dict(as_of)
     if as_of is None:
         rows = driver(reader).execute("SELECT book, last_seq FROM ledger.books ORDER BY book")
     else:
@@ -60,7 +65,7 @@ def sequences(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict
     return dict(rows.fetchall())
 
 
-def in_force(reader: Reader | Writer, as_of: dt.datetime | None) -> tuple[str, dict[str, object]]:
+def in_force(reader: Reader | Writer, as_of: AsOf) -> tuple[str, dict[str, object]]:
     """Return the condition on segments ``s`` that held at a recorded time, now unless given, and its values."""
     if as_of is None:
         return "s.until_seq IS NULL", {}
@@ -93,7 +98,7 @@ def running_workloads(reader: Reader | Writer, cluster: str, from_s: int, to_s: 
     return [workload for (workload,) in rows]
 
 
-def ticks(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, int]:
+def ticks(reader: Reader | Writer, as_of: AsOf = None) -> dict[str, int]:
     """Return book -> its newest tick at a recorded time, now unless given; seconds since the epoch."""
     if as_of is None:
         rows = driver(reader).execute(
@@ -110,7 +115,7 @@ def ticks(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str
     return dict(rows.fetchall())
 
 
-def shut_periods(reader: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, frozenset[str]]:
+def shut_periods(reader: Reader | Writer, as_of: AsOf = None) -> dict[str, frozenset[str]]:
     """Return book -> the periods that took no bookings at a recorded time, now unless given: closing or closed."""
     if as_of is None:
         rows = driver(reader).execute("SELECT book, period FROM ledger.periods WHERE state <> 'open'")
@@ -225,7 +230,7 @@ def hard_accounts(reader: Reader | Writer, at: dt.datetime, org_seq: int | None 
     return {account for account, overdraft in rows if overdraft == "hard"}
 
 
-def calendar(reader: Reader | Writer, default: Calendar, as_of: dt.datetime | None = None) -> Calendar:
+def calendar(reader: Reader | Writer, default: Calendar, as_of: AsOf = None) -> Calendar:
     """Return the organisation's calendar as the book had it at a recorded time, or the default before it was set."""
     org_seq = None if as_of is None else sequences(reader, as_of).get(ORG_BOOK, 0)
     row = driver(reader).execute(
@@ -358,7 +363,7 @@ def _policy_applied(body: str) -> PolicyApplied:
     return applied
 
 
-def rate_cards(connection: Reader | Writer, as_of: dt.datetime | None = None) -> dict[str, Rates]:
+def rate_cards(connection: Reader | Writer, as_of: AsOf = None) -> dict[str, Rates]:
     """Return book -> the rate card that its charges followed at a recorded time, now unless given.
 
     Books that followed none are absent.

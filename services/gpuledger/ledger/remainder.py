@@ -35,7 +35,7 @@ def remainder(
     reader: Reader | Writer,
     cluster: str | None,
     now_s: int,
-    as_of: dt.datetime | None,
+    as_of: queries.AsOf,
     calendar: Calendar,
     *,
     as_known: bool = False,
@@ -70,7 +70,7 @@ def by_period(
 
 
 def open_time(
-    reader: Reader | Writer, cluster: str | None, now_s: int, as_of: dt.datetime | None, calendar: Calendar
+    reader: Reader | Writer, cluster: str | None, now_s: int, as_of: queries.AsOf, calendar: Calendar
 ) -> dict[Dated, Remainder]:
     """Return what runs that go on, and holds that lapse, take from each account by day; as ``remainder`` otherwise."""
     found: dict[Dated, Remainder] = {}

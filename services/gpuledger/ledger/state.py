@@ -106,6 +106,16 @@ def open_holds(
     return [OpenHold(*row) for row in rows]
 
 
+def admitted(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> set[str]:
+    """Return the workloads that have not started and for which something is set aside at the instant."""
+    rows = driver(reader).execute(
+        f"SELECT workload FROM ledger.holds AS h WHERE h.book = %(book)s AND {said('h', seq)} AND h.run IS NULL"
+        " AND (h.expires_at IS NULL OR h.expires_at > to_timestamp(%(at)s))",
+        {"book": cluster, "at": at_s, "seq": seq},
+    )
+    return {workload for (workload,) in rows}
+
+
 def healthy_models(reader: Reader, cluster: str, at_s: int, *, seq: int | None = None) -> dict[str, int]:
     """Return GPU model -> healthy milli-GPU of a cluster at an instant; a reservation makes none less healthy."""
     rows = driver(reader).execute(
@@ -217,6 +227,21 @@ def minimum_runtimes(reader: Reader | Writer, cluster: str, workloads: Sequence[
     told = _requests(reader, cluster, known) if known else {}
     asked = {name: asked_at(requests, LATEST_S) for name, requests in told.items()}
     return {name: request.minimum_runtime_s for name, request in asked.items() if request is not None}
+
+
+def ending(
+    reader: Reader | Writer, cluster: str, workloads: Sequence[str], at_s: int, *, seq: int | None = None
+) -> set[str]:
+    """Return those of some workloads whose runs cannot go on where one was stopped: they end then."""
+    known = list(store.facts_of(reader, cluster, sorted(set(workloads)), seq=seq))
+    told = _requests(reader, cluster, known, seq) if known else {}
+    asked = {name: asked_at(requests, at_s) for name, requests in told.items()}
+    return {
+        name
+        for name, request in asked.items()
+        if request is not None
+        and not (request.meaning.resumable if request.asked.resumable is None else request.asked.resumable)
+    }
 
 
 def _requests(

@@ -2,7 +2,8 @@
 
 It is right while the cluster's book and ``~org`` have come to hold nothing but new submissions, what the cycle or an
 amendment ordered, admitted and started as they ordered it, runs that ended, were preempted or saved their work, and
-work that was withdrawn. Anything else calls for a full cycle (docs/decisions/0054, 0066).
+work that was withdrawn. Anything else calls for a full cycle, and so does work of hard accounts that begins to wait
+(docs/decisions/0054, 0066, 0078).
 """
 
 from collections import Counter
@@ -18,6 +19,7 @@ from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.ledger import store
 from gpuledger.ledger.since import ROWS_MAX, Since, eligible_between, hosts_change_between, since
+from gpuledger.policy.affording import hard_above
 from gpuledger.policy.cycle import Action, Cycle, Decision, Shared
 from gpuledger.policy.decisions import STARTED
 from gpuledger.policy.history import read_held
@@ -129,6 +131,8 @@ def amend(reader: Reader, base: Base, at_s: int) -> Amended | None:
     workloads = read_submitted(reader, base.told, at_s, base.prepared.config, only=only, vector=sequences)
     if not workloads and not turnover:
         return Amended(looked, at_s)
+    if workloads and hard_above(reader, {one.account for one in workloads}, at_s, org_seq=org_seq):
+        return None  # whether that can be paid for is asked of a purse, about all that waits
     decided = None if len(workloads) > FEW else decide(looked, workloads, at_s, sequences, turnover)
     if decided is None or len(msgspec.json.encode(decided.fact)) > PART_BYTES:
         return None

@@ -14,6 +14,7 @@ from gpuledger.ledger import story as rows
 from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.ledger.knobs import read_config
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
+from gpuledger.policy.forecast import shares_of
 from gpuledger.policy.funding import Funding, Seen, Work, funding
 from gpuledger.policy.placement import model_of
 from gpuledger.policy.quotes import Certainty, Quote, Request, quote
@@ -137,11 +138,17 @@ def ask_quote(
     seq = seq_of(vector, cluster)
     cadence = read_cadence(reader, cluster, at_s, seq=seq)
     limits_s = rows.declared_limits(reader, cluster, at_s, seq=seq)
-    found = quote(state, config, request, cadence=cadence, limits_s=limits_s)
     protected_s = config.protected_s(request.minimum_runtime_s)
-    starts_s = at_s if found.starts_by_s is None else found.starts_by_s
-    work = Work(request.account, request.gpus_milli, request.gpu_model, starts_s, protected_s, runtime_s)
     then = _booked_by(reader, at_s) if as_of is None else None
+    seen = Seen(reader, cluster, at_s, calendar, as_of or then)
+    work = Work(request.account, request.gpus_milli, request.gpu_model, at_s, protected_s, runtime_s)
+    asked = request if _would_be_held(seen, work) else replace(request, minimum_runtime_s=0)
+    found = quote(state, config, asked, cadence=cadence, limits_s=limits_s)
+    if asked is not request:  # its queue is that of work without funding, and what it lacks is told
+        found = replace(
+            found, is_funded=shares_of(state).is_funded(request.account, request.minimum_runtime_s)
+        )
+    starts_s = at_s if found.starts_by_s is None else found.starts_by_s
     return Quoted(
         cluster=cluster,
         request=request,
@@ -150,8 +157,14 @@ def ask_quote(
         quote=found,
         cadence=cadence,
         budgets_as_of_s=None if then is None else at_s,
-        funding=funding(Seen(reader, cluster, at_s, calendar, as_of or then), work),
+        funding=funding(seen, work._replace(starts_s=starts_s)),
     )
+
+
+def _would_be_held(seen: Seen, work: Work) -> bool:
+    """Tell whether an admission of now would set aside what protects it, if one were needed."""
+    asked = funding(seen, work._replace(runtime_s=None))
+    return not asked.is_hard or asked.hold.fits is not False
 
 
 def _booked_by(reader: Reader, at_s: int) -> dt.datetime | None:

@@ -14,6 +14,7 @@ from gpuledger.ledger import cycles, queries, state
 from gpuledger.ledger.as_of import Vector
 from gpuledger.ledger.mapping import DEFAULT_MINIMUM_RUNTIME_S
 from gpuledger.ledger.rates import UNWEIGHTED, Rates
+from gpuledger.policy.affording import as_paid_for
 from gpuledger.policy.cadence import NO_CYCLE, Cadence
 from gpuledger.policy.history import NOTHING, Past, read_past, weights
 from gpuledger.policy.placement import HostState, Room, model_of, split
@@ -62,7 +63,8 @@ def read_state(
     running = state.running(reader, cluster, at_s, seq=seq)
     clusters = known if config.scope == "clusters" else [cluster]
     past = read_past(reader, clusters, at_s, config, vector=vector)
-    pending = _pending(state.pending(reader, cluster, at_s, seq=seq), hosts, config, past.weights(models))
+    waiting = _pending(state.pending(reader, cluster, at_s, seq=seq), hosts, config, past.weights(models))
+    pending = as_paid_for(reader, cluster, at_s, waiting, vector=vector)
     sizes = {host.host: host.gpus_milli for host in hosts}
     before = cycles.newest_word(reader, cluster, at_s=at_s, seq=seq)
     return ClusterState(
@@ -91,6 +93,8 @@ def read_submitted(
     vector: Vector,
 ) -> tuple[PendingWorkload, ...]:
     """Return those of some workloads that wait at an instant, as a cycle of then would be told of them; in order.
+
+    Whether hard accounts can pay for them is not asked: a cycle of then asks that about all that waits.
 
     Args:
         reader: A snapshot.

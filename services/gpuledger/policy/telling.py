@@ -32,12 +32,15 @@ def lines_of(answer: Why, *, what_if: bool = False) -> list[str]:
     found = [*_head(answer.story), "", *_happenings(answer.story), *_superseded(answer.story)]
     found += ["", _cost(answer.story)]
     if answer.decided is not None:
-        found += ["", *_decision(answer.decided, is_free=answer.story.minimum_runtime_s == 0)]
+        is_free = answer.story.minimum_runtime_s == 0 or answer.unpaid is not None
+        found += ["", *_decision(answer.decided, is_free=is_free)]
     elif answer.story.state is State.WAITS:
         found += [
             "",
             f"No cycle has decided about it yet: gpuledger cycle --cluster {answer.story.cluster} runs one.",
         ]
+    if answer.unpaid is not None:
+        found += ["", f"Would run unallocated, and waits as such work does: {answer.unpaid}."]
     if answer.ahead is not None:
         found += ["", *_ahead(answer.ahead, answer.story.at_s)]
     elif what_if:

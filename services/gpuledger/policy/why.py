@@ -18,6 +18,7 @@ from gpuledger.ledger import story as rows
 from gpuledger.ledger.as_of import Vector, seq_of, vector_of
 from gpuledger.ledger.knobs import read_config
 from gpuledger.ledger.rates import UNWEIGHTED
+from gpuledger.policy.affording import unpaid_for
 from gpuledger.policy.counterfactual import Counterfactual, Obstacle, counterfactuals
 from gpuledger.policy.forecast import forecast
 from gpuledger.policy.forgetting import Burst, Stretch, bursts, forgotten_by_s
@@ -111,11 +112,14 @@ class Why:
         story: What happened.
         decided: What the cycle in force decided for it; None where none did.
         ahead: What would let it start; None unless asked for, or when it does not wait.
+        unpaid: Why its hard account cannot pay for it now, so that it would run unallocated; None where it can, and for
+            what does not wait or asks for no protection.
     """
 
     story: Story
     decided: Decided | None = None
     ahead: Ahead | None = None
+    unpaid: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer under its published keys."""
@@ -123,6 +127,7 @@ class Why:
             **self.story.as_json(),
             "decision": None if self.decided is None else self.decided.as_json(),
             "ahead": None if self.ahead is None else self.ahead.as_json(),
+            "unpaid": self.unpaid,
         }
 
 
@@ -170,7 +175,8 @@ def why(
     decided = _decided(reader, story, config, seq)
     waits = story.state in (State.WAITS, State.NOT_ELIGIBLE)
     ahead = _ahead(reader, story, config, vector) if waits and what_if else None
-    return Why(story=story, decided=decided, ahead=ahead)
+    unpaid = unpaid_for(reader, book, workload, at_s, config, vector=vector) if waits else None
+    return Why(story=story, decided=decided, ahead=ahead, unpaid=unpaid)
 
 
 def _preempted_for(

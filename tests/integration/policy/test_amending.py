@@ -9,7 +9,7 @@ from tests.integration.policy.worlds import HOUR, NOON
 
 from gpuledger.database.engine import reading
 from gpuledger.events import heartbeat, host, workload
-from gpuledger.events.budget import PeriodOpened
+from gpuledger.events.budget import OverdraftSet, PeriodOpened
 from gpuledger.events.decision import DecisionMade
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
@@ -204,6 +204,18 @@ def test_anything_else_calls_for_a_full_cycle_once_one_may_be(
     led.process._led["c"].rested = 0.0
     led.turn()
     assert led.recorded == [*before, ("issued", led.now_s - NOON)]
+
+
+def test_work_of_a_hard_account_is_asked_about_by_a_full_cycle(led: Led) -> None:
+    led.tell(OverdraftSet(account="c/b", overdraft="hard", reason="test", by="test"))
+    led.turn(60)
+    led.submit("w-soft", 1, "c/a")
+    led.turn()
+    assert led.recorded == [("issued", 0), ("issued", 60), ("amended", 61)]
+    led.submit("w-hard", 1)
+    led.process._led["c"].answered = led.process._led["c"].rested = 0.0
+    led.turn()
+    assert led.recorded[3:] == [("issued", 62)]
 
 
 def test_a_host_that_is_known_to_become_another_calls_for_a_full_cycle(led: Led) -> None:

@@ -88,9 +88,9 @@ class History:
         """Something happens."""
         self.now_s += self.draw.choice((0, 1, 59, 900, 7200))
         happens = self.draw.choices(
-            (self.submit, self.start, self.stop, self.admit, self.inventory, self.organise, self.remap, self.tick,
-             self.close, self.erase, self.rebuild, self.cycle),
-            weights=(8, 7, 4, 2, 2, 3, 1, 1, 1, 1, 1, 7),
+            (self.submit, self.start, self.stop, self.admit, self.inventory, self.organise, self.fund, self.remap,
+             self.tick, self.close, self.erase, self.rebuild, self.cycle),
+            weights=(8, 7, 4, 2, 2, 3, 3, 1, 1, 1, 1, 1, 7),
         )[0]  # fmt: skip
         happens()
 
@@ -155,6 +155,22 @@ class History:
         account = self.draw.choice(sorted(self.accounts))
         share = budget.ShareSet(account=account, share=self.draw.randrange(4), reason="test", by="ada")
         self.tell(share, self.past_s())
+
+    def fund(self) -> None:
+        """Some accounts are hard: what their budgets pay for is asked of the books as they stood."""
+        account = self.draw.choice(sorted(self.accounts))
+        overdraft = self.draw.choice(("hard", "hard", "soft"))
+        self.tell(
+            budget.OverdraftSet(account=account, overdraft=overdraft, reason="test", by="ada"), self.past_s()
+        )
+        period, hours = self.draw.choice(("2026-11", "2026-12")), self.draw.choice((1, 9, 40))
+        self.tell(
+            budget.Granted(
+                account=account, cluster="alpha", period=period, gpu_ms=hours * 3_600_000, reason="test", by="ada",
+                limit=any(other.startswith(f"{account}/") for other in self.accounts),
+            ),
+            self.past_s(),
+        )  # fmt: skip
 
     def remap(self) -> None:
         rule = MappingRule(account=(self.draw.choice(ACCOUNTS),), to="org/a", minimum_runtime_s=1800)
