@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.clock import iso
@@ -18,6 +19,12 @@ from gpuledger.notify.recipients import Recipients
 from gpuledger.notify.tables import deliveries, notices
 
 DUE, SENT, GIVEN_UP = "due", "sent", "given_up"
+
+_PATIENT = """
+    SELECT set_config(name, '0', true) FROM pg_settings
+    WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')
+"""
+"""A site's limits on open transactions would undo that a notice was sent, and have it sent again for ever."""
 
 _SAID_MOST = 500
 """Characters of what went wrong that are kept."""
@@ -69,10 +76,10 @@ def record(writer: Writer, found: Sequence[Notice], recipients: Recipients, now:
         recipients: Whom to tell.
         now: The present.
     """
-    is_new = {notice.id: notice for notice in found}
+    maybe = {notice.id: notice for notice in unknown(writer, found)}
     new = []
-    for key in sorted(is_new):  # in one order everywhere: no two writers wait for each other
-        notice = is_new[key]
+    for key in sorted(maybe):  # in one order everywhere: no two writers wait for each other
+        notice = maybe[key]
         added = writer.execute(
             postgresql.insert(notices)
             .values(
@@ -109,7 +116,7 @@ def told(notice: Notice, recipients: Recipients) -> list[str]:
 def unknown(reader: Reader | Writer, found: Sequence[Notice]) -> list[Notice]:
     """Return those of the notices that were not written down yet."""
     ids = [notice.id for notice in found]
-    known = set(reader.execute(sa.select(notices.c.id).where(notices.c.id.in_(ids))).scalars())
+    known = set(reader.execute(sa.select(notices.c.id).where(_one_of(notices.c.id, ids))).scalars())
     return [notice for notice in found if notice.id not in known]
 
 
@@ -118,7 +125,7 @@ def due(reader: Reader | Writer, targets: Collection[str], now: dt.datetime) -> 
     column = deliveries.c
     rows = reader.execute(
         sa.select(column.notice, column.target, column.attempts)
-        .where(column.state == DUE, column.next_at <= now, column.target.in_(list(targets)))
+        .where(column.state == DUE, column.next_at <= now, _one_of(column.target, targets))
         .order_by(column.next_at, column.notice, column.target)
     )
     return [Waiting(*row) for row in rows]
@@ -135,11 +142,12 @@ def claimed(writer: Writer, targets: Collection[str], now: dt.datetime) -> Itera
         targets: Names of the targets that may be told now.
         now: The present.
     """
+    writer.exec_driver_sql(_PATIENT)
     column = deliveries.c
     row = writer.execute(
         sa.select(column.notice, column.target, column.attempts, notices.c.body)
         .join(notices, notices.c.id == column.notice)
-        .where(column.state == DUE, column.next_at <= now, column.target.in_(list(targets)))
+        .where(column.state == DUE, column.next_at <= now, _one_of(column.target, targets))
         .order_by(column.next_at, column.notice, column.target)
         .limit(1)
         .with_for_update(of=deliveries, skip_locked=True)
@@ -187,7 +195,7 @@ def listed(reader: Reader | Writer, limit: int) -> list[dict[str, Any]]:
         reader.execute(sa.select(newest).order_by(newest.c.noticed_at.desc(), newest.c.id)).mappings().all()
     )
     told_of: dict[str, list[dict[str, Any]]] = {row["id"]: [] for row in rows}
-    found = sa.select(deliveries).where(deliveries.c.notice.in_(list(told_of))).order_by(deliveries.c.target)
+    found = sa.select(deliveries).where(_one_of(deliveries.c.notice, told_of)).order_by(deliveries.c.target)
     for row in reader.execute(found).mappings():
         told_of[row["notice"]].append(
             {
@@ -223,6 +231,11 @@ def get_body(reader: Reader | Writer, notice: str) -> bytes:
     if body is None:
         raise NotFound(f"no notice has the id {notice!r}", hint="gpuledger notify list shows them")
     return str(body).encode()
+
+
+def _one_of(column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
+    """Return the condition that a column is one of any number of values, which are one parameter."""
+    return column == sa.any_(sa.bindparam(None, list(values), ARRAY(sa.Text)))
 
 
 def _mark(writer: Writer, delivery: Due, **columns: object) -> None:

@@ -4,10 +4,12 @@ import datetime as dt
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import sqlalchemy as sa
 from tests.integration.notify.spending import Inbox, foresee, mail, notifier, roll_up, webhook
 
 from gpuledger.kernel.clock import FixedClock
@@ -212,3 +214,35 @@ def test_what_somebody_came_upon_is_told_by_the_next_run(make: Make, inbox: Inbo
     assert running.note(own.engine, own.recipients, notice, own.clock) is False
     running.run(own, send=True)
     assert inbox.got == [("webhook/all", notice.id)]
+
+
+def test_a_limit_on_open_transactions_does_not_have_it_sent_for_ever(
+    make: Make, inbox: Inbox, clock: FixedClock
+) -> None:
+    own = make(webhook("a"))
+    roll_up(own.engine, "lone", 60)
+    with own.engine.begin() as connection:
+        name = connection.exec_driver_sql("SELECT current_database()").scalar()
+        for limit in ("idle_in_transaction_session_timeout", "transaction_timeout"):
+            connection.exec_driver_sql(f"ALTER DATABASE {name} SET {limit} = '300ms'")
+    own.engine.dispose()  # limits are of new sessions
+    inbox.before = lambda message: time.sleep(0.8)
+    assert len(running.run(own, send=True).sent) == 1
+    assert running.run(own, send=True).sent == []
+
+
+def test_ten_thousand_accounts_are_looked_at_in_a_few_statements(make: Make, inbox: Inbox) -> None:
+    """What is known already costs one query, whatever it is."""
+    own = make(webhook("a", account="none"))
+    with own.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO warehouse.budget_vs_actual SELECT 'alpha', '2026-12', 'org/' || n, 100, 0, 60, 0, 0, 0, 40, 0"
+            " FROM generate_series(1, 10000) AS n"
+        )
+    assert len(running.run(own, send=True).noticed) == 10_001
+    asked: list[str] = []
+    sa.event.listen(
+        own.engine, "before_cursor_execute", lambda _c, _u, statement, *_: asked.append(statement)
+    )
+    assert running.run(own, send=True).noticed == []
+    assert len(asked) < 25
