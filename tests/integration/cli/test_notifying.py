@@ -10,7 +10,11 @@ from tests.integration.notify.receiving import SECRET, Mailbox, Receiver, mailbo
 from tests.integration.notify.spending import roll_up
 
 from gpuledger.database.engine import make_engine
-from gpuledger.kernel.clock import SystemClock
+from gpuledger.events.envelope import make
+from gpuledger.events.workload import Ended, Started, Submitted
+from gpuledger.ingest.intake import Intake
+from gpuledger.kernel.calendar import Calendar
+from gpuledger.kernel.clock import SystemClock, seconds
 
 MAILS = """
 mails:
@@ -126,3 +130,40 @@ def test_without_a_file_it_says_which_variable_is_missing(ledger: Ledger) -> Non
     assert ran.status == 2
     assert "GPULEDGER_NOTIFICATIONS" in ran.problem["error"]
     assert "docs/notifications.md" in ran.problem["hint"]
+
+
+def test_from_facts_through_a_real_roll_up_to_a_receiver(
+    ledger: Ledger, there: Receiver, tmp_path: Path
+) -> None:
+    """Eight GPUs for half an hour are four of the five GPU-hours that were granted."""
+    days = Calendar()
+    at_s = (seconds(SystemClock().now()) // 3600 - 2) * 3600
+    period = days.period_of(days.day_of(at_s))
+    budget = tmp_path / "budget.yaml"
+    grant = f"{{cluster: alpha, period: {period}, gpu_hours: 5}}"
+    budget.write_text(
+        "clusters: {alpha: {gpus: 16, model: h100}}\n"
+        f"accounts: {{org/vision: {{share: 1, grants: [{grant}]}}}}\n"
+    )
+    ledger.done("budget", "apply", budget, "--from", days.days_of(period)[0], "--yes")
+    named = {"cluster": "alpha", "workload": "w"}
+    facts = [
+        (0, Submitted(**named, account="org/vision", user="ada", gpus_milli=8000, time_limit_s=86_400)),
+        (0, Started(**named, run="r1", attempt=1, gpus_milli=8000, hosts=["h1"])),
+        (1800, Ended(**named, run="r1", reason="completed")),
+    ]
+    engine = make_engine(ledger.url)
+    Intake(engine, SystemClock(), days).take(
+        [make(id=f"{n}", source="test", at_s=at_s + s, data=fact)[0] for n, (s, fact) in enumerate(facts)]
+    )
+    engine.dispose()
+    assert ledger("rollup").status == 0
+    told = Ledger(
+        {**ledger.settings, "GPULEDGER_NOTIFICATIONS": str(write_recipients(tmp_path, there.url))}, ledger.url
+    )
+    told.done("notify", "run", "--send")
+    assert {(got.json["data"]["account"], got.json["data"]["threshold_percent"]) for got in there.received} == {
+        ("org", 80), ("org/vision", 80),
+    }  # fmt: skip
+    data = there.received[0].json["data"]
+    assert (data["spent_gpu_ms"], data["given_gpu_ms"]) == (8000 * 1800, 5 * 3_600_000)
