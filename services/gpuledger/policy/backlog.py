@@ -1,9 +1,8 @@
 """The work that waits, by account and in its order there, kept from one cycle to the next. Pure.
 
-What is summed up along the order of an account is made anew only after somebody came or went there.
+What is summed up along the order of an account is brought up to date where somebody came or went (``piles``).
 """
 
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush, merge
@@ -11,12 +10,13 @@ from itertools import count
 
 from gpuledger.policy.contenders import Contender
 from gpuledger.policy.fair_share import Entering
-from gpuledger.policy.lines import ELIGIBLE, WORKLOAD, Entry, Line, Sums
+from gpuledger.policy.lines import LONG, WORKLOAD, Entry, Line
 from gpuledger.policy.occupancy import Occupancy
+from gpuledger.policy.piles import Pile
 from gpuledger.policy.state import PendingWorkload, PolicyConfig, WorkClass
 from gpuledger.policy.tree import Tree
 
-_Pile = tuple[str, WorkClass]
+_Owner = tuple[str, WorkClass]
 """An account's work, as of that class where all shares on its path are above 0."""
 
 
@@ -38,10 +38,10 @@ class Backlog:
         self._later: list[tuple[int, int, PendingWorkload]] = []
         self._outside: dict[str, PendingWorkload] = {}
         """Who is not yet eligible."""
-        self._placed: dict[str, tuple[_Pile, Entry]] = {}
-        self._piles: dict[_Pile, list[Entry]] = {}
-        self._sums: dict[tuple[_Pile, WorkClass], Sums] = {}
-        self._oldest: dict[_Pile, int] = {}
+        self._placed: dict[str, tuple[_Owner, Entry]] = {}
+        self._piles: dict[_Owner, Pile] = {}
+        self._otherwise: dict[_Owner, Pile] = {}
+        """Those of them that are of another class, as it is."""
         self.accounts: Counter[str] = Counter()
 
     def follow(self, gone: Iterable[PendingWorkload], come: Iterable[PendingWorkload], at_s: int) -> None:
@@ -74,11 +74,9 @@ class Backlog:
     def oldest_s(self) -> dict[str, int]:
         """Return since when the oldest of each account is eligible that takes a place in the queue."""
         found: dict[str, int] = {}
-        for pile, entries in self._piles.items():
-            if pile not in self._oldest:
-                self._oldest[pile] = min([entry[ELIGIBLE] for entry in entries])
-            account, _ = pile
-            found[account] = min(found.get(account, self._oldest[pile]), self._oldest[pile])
+        for (account, _), pile in self._piles.items():
+            oldest_s = pile.oldest_from(0)
+            found[account] = min(found.get(account, oldest_s), oldest_s)
         return found
 
     def placed(self, workload: str) -> PendingWorkload | None:
@@ -86,68 +84,58 @@ class Backlog:
         found = self._placed.get(workload)
         return None if found is None else found[1][WORKLOAD]
 
-    def by_leaf(self, tree: Tree) -> dict[WorkClass, dict[str, Sums]]:
+    def by_leaf(self, tree: Tree) -> dict[WorkClass, dict[str, Pile]]:
         """Return the work of each class, by the leaf where it counts."""
-        found: dict[WorkClass, dict[str, list[_Pile]]] = {"allocated": {}, "unallocated": {}}
-        for pile in self._piles:
-            account, klass = pile
+        found: dict[WorkClass, dict[str, list[_Owner]]] = {"allocated": {}, "unallocated": {}}
+        for owner in self._piles:
+            account, klass = owner
             leaf = tree.leaf_path(account)
             funded = tree.nodes[leaf].funded
-            found[klass if funded else "unallocated"].setdefault(leaf, []).append(pile)
+            found[klass if funded else "unallocated"].setdefault(leaf, []).append(owner)
         return {
-            klass: {leaf: self._summed(piles, klass) for leaf, piles in leaves.items()}
+            klass: {leaf: self._together(owners, klass) for leaf, owners in leaves.items()}
             for klass, leaves in found.items()
         }
 
-    def _summed(self, piles: list[_Pile], klass: WorkClass) -> Sums:
-        key = piles[0], klass
-        if len(piles) == 1 and key in self._sums:
-            return self._sums[key]
-        found: Iterable[Entry] = merge(*(self._piles[pile] for pile in piles))
-        if any(of != klass for _, of in piles):
-            found = (self._entering.entry_of(entry[WORKLOAD], klass) for entry in found)
-        sums = Sums(list(found))
-        if len(piles) == 1:
-            self._sums[key] = sums
-        return sums
+    def _together(self, owners: list[_Owner], klass: WorkClass) -> Pile:
+        """Return the work of some accounts as of a class."""
+        piles = [self._as_of(owner, klass) for owner in owners]
+        return piles[0] if len(piles) == 1 else Pile(merge(*(pile.entries for pile in piles)))
+
+    def _as_of(self, owner: _Owner, klass: WorkClass) -> Pile:
+        if owner[1] == klass:
+            return self._piles[owner]
+        if owner not in self._otherwise:
+            there = (self._entering.entry_of(entry[WORKLOAD], klass) for entry in self._piles[owner])
+            self._otherwise[owner] = Pile(there)
+        return self._otherwise[owner]
 
     def _place(self, joining: Iterable[PendingWorkload]) -> None:
-        joined: dict[_Pile, list[Entry]] = {}
+        joined: dict[_Owner, list[Entry]] = {}
         for workload in joining:
             klass: WorkClass = "allocated" if workload.minimum_runtime_s > 0 else "unallocated"
-            pile, entry = (workload.account, klass), self._entering.entry_of(workload, klass)
-            self._placed[workload.workload] = pile, entry
-            joined.setdefault(pile, []).append(entry)
-        for pile, entries in joined.items():
-            there = self._piles.setdefault(pile, [])
-            if len(entries) == 1:
-                insort(there, entries[0])
-            else:
-                there += entries
-                there.sort()
-            self._forget(pile)
+            owner, entry = (workload.account, klass), self._entering.entry_of(workload, klass)
+            self._placed[workload.workload] = owner, entry
+            joined.setdefault(owner, []).append(entry)
+        for owner, entries in joined.items():
+            self._piles.setdefault(owner, Pile()).add(entries)
+            self._otherwise.pop(owner, None)
 
     def _drop(self, workload: PendingWorkload) -> None:
         self.accounts[workload.account] -= 1
         if not self.accounts[workload.account]:
             del self.accounts[workload.account]
         self._outside.pop(workload.workload, None)
-        pile, entry = self._placed.pop(workload.workload, (None, None))
-        if pile is None or entry is None:
+        owner, entry = self._placed.pop(workload.workload, (None, None))
+        if owner is None or entry is None:
             return
-        entries = self._piles[pile]
-        del entries[bisect_left(entries, entry)]
-        if not entries:
-            del self._piles[pile]
-        self._forget(pile)
-
-    def _forget(self, pile: _Pile) -> None:
-        self._sums.pop((pile, "allocated"), None)
-        self._sums.pop((pile, "unallocated"), None)
-        self._oldest.pop(pile, None)
+        self._piles[owner].drop(entry)
+        self._otherwise.pop(owner, None)
+        if not self._piles[owner]:
+            del self._piles[owner]
 
 
-def line_of(waiting: Mapping[str, Sums]) -> Callable[[Contender], Line]:
+def line_of(waiting: Mapping[str, Pile]) -> Callable[[Contender], Line]:
     """Return what gives the line of a leaf.
 
     Args:
@@ -155,7 +143,9 @@ def line_of(waiting: Mapping[str, Sums]) -> Callable[[Contender], Line]:
     """
 
     def line(leaf: Contender) -> Line:
-        sums = waiting.get(leaf.path)
-        return Line(leaf, ()) if sums is None else Line(leaf, sums.entries, sums=sums)
+        pile = waiting.get(leaf.path)
+        if pile is None:
+            return Line(leaf, ())
+        return Line(leaf, pile if len(pile) > LONG else pile.entries, sums=pile)
 
     return line

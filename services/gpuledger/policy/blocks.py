@@ -13,6 +13,7 @@ from typing import NamedTuple
 from gpuledger.kernel.accounts import lineage
 from gpuledger.policy.contenders import Contender, Standing
 from gpuledger.policy.lines import GPUS_MILLI, NAME, Entry, Line, Rank, line_up, merge
+from gpuledger.policy.long_lines import before, merge_where_short, up_to
 
 
 class Spot(NamedTuple):
@@ -60,7 +61,7 @@ class Blocks:
     def look_over(self) -> None:
         """Note the first of every kind, which a sparse walk asks for first."""
         for line in self.lines.values():
-            assert line.firsts  # noqa: S101 - a line of a block has work
+            assert line.kinds  # noqa: S101 - a line of a block has work
 
     @cached_property
     def leaves(self) -> dict[str, Line]:
@@ -81,6 +82,10 @@ class Blocks:
     def spot(self, block: int, place: int) -> Spot:
         """Return where the work at a place of a block's line stands."""
         return Spot(self.ranks[block][place], block, place)
+
+    def behind(self, block: int, rank: Rank) -> int:
+        """Return the first place of a block's line that is behind a rank."""
+        return up_to(self.ranks[block], rank)
 
     def place_of(self, spot: Spot) -> int:
         """Return the number by which this queue knows a spot."""
@@ -166,7 +171,7 @@ class Blocks:
         while above:
             rank = line.ranks(way.pop(), above[-1].contender)[place]
             line = above.pop()
-            place = bisect_left(line.merged, rank)
+            place = line.place_of(rank)
         return self.spot(block, place)
 
     def _way(self, leaf: str) -> tuple[int, ...]:
@@ -183,7 +188,7 @@ class Blocks:
         """Return how many of each block are before the work at a place."""
         at, block = divmod(place, self._width)
         rank = self.ranks[block][at]
-        return {other: bisect_left(ranks, rank) for other, ranks in self.ranks.items()}
+        return {other: before(ranks, rank) for other, ranks in self.ranks.items()}
 
 
 class _Above(Line):
@@ -219,12 +224,15 @@ def cut(top: Line) -> Blocks:
 def in_blocks(top: Contender, line_of: Callable[[Contender], Line]) -> Blocks:
     """Return the blocks of the work of the leaves, each in its order, without merging them into a queue.
 
+    Long ones are not merged within a block either.
+
     Args:
         top: The virtual root.
         line_of: Gives the line of a leaf.
     """
     above, among = _branch(top)
-    found = {place: line_up(child, line_of) for place, child in enumerate(among.children)}
+    children = enumerate(among.children)
+    found = {place: line_up(child, line_of, merge_where_short) for place, child in children}
     return Blocks(above, among, {place: line for place, line in found.items() if line.entries}, {})
 
 

@@ -34,6 +34,7 @@ class Walk:
         yard: Its hosts.
         preemption: The search for victims.
         config: The knobs.
+        has_words: Whether decisions have sentences and figures; where a workload stands is worked out for these alone.
     """
 
     def __init__(
@@ -43,8 +44,11 @@ class Walk:
         yard: Yard,
         preemption: Preemption,
         config: PolicyConfig,
+        *,
+        has_words: bool = True,
     ) -> None:
         self._at_s = state.at_s
+        self._has_words = has_words
         self._knows_hosts = bool(state.hosts)
         self.yard = yard
         self.preemption = preemption
@@ -97,15 +101,13 @@ class Walk:
         """Close the book and yield the runs that have to leave, by id."""
         self.book.close()
         for _, victim in sorted(self.book.victims.items()):
-            run = victim.run
-            numbers = {"gpus_milli": run.gpus_milli, "lost_gpu_ms": run.lost_gpu_ms(self._at_s)}
-            numbers |= explain.figures(victim)
+            run, reason, numbers = victim.run, "", dict[str, int]()
+            if self._has_words:
+                reason = explain.leaves(victim)
+                numbers = {"gpus_milli": run.gpus_milli, "lost_gpu_ms": run.lost_gpu_ms(self._at_s)}
+                numbers |= explain.figures(victim)
             yield Decision(
-                workload=run.workload,
-                action=Action.PREEMPT,
-                reason=explain.leaves(victim),
-                numbers=numbers,
-                run=run.run,
+                workload=run.workload, action=Action.PREEMPT, reason=reason, numbers=numbers, run=run.run
             )
 
     def reservations(self) -> tuple[Reservation, ...]:
@@ -123,7 +125,9 @@ class Walk:
         placement = self.yard.fit_now(gang.gpus_milli, gang.gpu_model, safe_until_s)
         free_milli = self.yard.free_milli
         if placement is not None:
-            reason = explain.starts(turn, free_milli=free_milli)
+            reason, numbers = "", dict[str, int]()
+            if self._has_words:
+                reason, numbers = explain.starts(turn, free_milli=free_milli), figures(turn, free_milli)
             self.yard.start(self._started(turn, placement))
             if held is not None:
                 self.book.spare_for(gang.workload)
@@ -133,7 +137,7 @@ class Walk:
                 workload=gang.workload,
                 action=Action.START,
                 reason=reason,
-                numbers=figures(turn, free_milli),
+                numbers=numbers,
                 placement=placement if self._knows_hosts else {},
                 klass=turn.klass,
             )
@@ -167,6 +171,8 @@ class Walk:
             return self._wait_with_others(turn, Outlook(turn.workload.gpus_milli, free_milli))
         size_class = self.yard.size_class(turn.workload.gpus_milli)
         kept = self._reserve(turn, held, size_class)
+        if not self._has_words:
+            return self._wait_in_silence(turn, is_alone=kept is not None or self._heads[size_class] is turn)
         if kept is not None:
             reason = explain.waits_for_reservation(
                 turn, kept, free_milli=free_milli, names_hosts=self._knows_hosts
@@ -192,6 +198,13 @@ class Walk:
             gives_dates=self._gives_dates,
         )
         return self._wait_alone(turn, free_milli, reason, {})
+
+    def _wait_in_silence(self, turn: Turn, *, is_alone: bool) -> Decision | Shared:
+        """Wait for what nobody is told of; alone is who holds a reservation or is the head of a size class."""
+        if is_alone:
+            return Decision(workload=turn.workload.workload, action=Action.WAIT, reason="", numbers={})
+        outlook = Outlook(turn.workload.gpus_milli, self.yard.free_milli)
+        return Shared(turn.entry, turn.line, turn.place, turn.before, outlook)
 
     def _wait_alone(self, turn: Turn, free_milli: int, reason: str, numbers: dict[str, int]) -> Decision:
         return Decision(
@@ -276,7 +289,7 @@ class Walk:
                 held = self.book.target(turn)
             if held is None and is_first and not self.book.is_overdue():
                 self._awaited, self._awaits_promises = turn, not self.book.has_bounds()
-        if is_head:
+        if is_head and self._has_words:
             missing_milli = max(turn.workload.gpus_milli - self.yard.free_milli, 0)
             self._aheads[size_class] = explain.Ahead.of(turn, missing_milli)
         return held

@@ -1,8 +1,8 @@
 """Cycles for whoever only carries them out, one after the other: what stands between two of them is kept. Pure.
 
 A cycle costs what came and went since the one before. Who waits on changes nothing for others (``policy.sparse``), and
-is not looked at; what accounts are issued is left out. What is ordered is what ``run_cycle`` orders on the same state,
-to the last word.
+is not looked at; what accounts are issued is left out, and so are sentences and figures: for these one would have to
+know how many are before a workload. What is ordered is what ``run_cycle`` orders on the same state.
 """
 
 from collections.abc import Iterable
@@ -23,6 +23,18 @@ from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, 
 from gpuledger.policy.yard import Yard
 
 T = TypeVar("T")
+
+
+class Turnout(NamedTuple):
+    """Who waits otherwise than at the cycle before.
+
+    Args:
+        gone: Who waits no more, or not as before: what was told of them.
+        come: Who waits from now on.
+    """
+
+    gone: tuple[PendingWorkload, ...]
+    come: tuple[PendingWorkload, ...]
 
 
 class _Known(NamedTuple):
@@ -55,24 +67,30 @@ class Ordering:
         self._config = config
         self._running: dict[int, RunningRun] = {}
         self._pending: dict[int, PendingWorkload] = {}
+        """Who waits, by identity."""
         self._known: _Known | None = None
 
-    def cycle(self, state: ClusterState) -> Cycle:
+    def cycle(self, state: ClusterState, turnout: Turnout | None = None) -> Cycle:
         """Run the policy once, for its orders.
 
+        Args:
+            state: The cluster.
+            turnout: Who came and went of those that wait, for whoever knows it; who waits in the state is not looked
+                at then.
+
         Returns:
-            The cycle with the decisions to start and to leave alone, in their order, all reservations, and no
-            allocations.
+            The cycle with the decisions to start and to leave alone, in their order and without words, all
+            reservations, and no allocations.
 
         Raises:
             Refused: When the state contradicts itself.
         """
         with without_cycles():  # as of run_cycle
-            return self._cycle(state)
+            return self._cycle(state, turnout or self._turnout(state.pending))
 
-    def _cycle(self, state: ClusterState) -> Cycle:
+    def _cycle(self, state: ClusterState, turnout: Turnout) -> Cycle:
         config = self._config
-        known = self._known = self._follow(state)
+        known = self._known = self._follow(state, turnout)
         backlog = known.backlog
         tree = tree_with(state, known.runs.allocated_milli, backlog.accounts, backlog.oldest_s(), config)
         waiting = backlog.by_leaf(tree)
@@ -93,7 +111,7 @@ class Ordering:
                 spots[klass].append(spot)
         yard = Yard(state, config.quantum_s, known.occupancy)
         preemption = Preemption(tree, state, yard, config, known.runs)
-        walk, decided = walk_sparsely(queues, spots, state, yard, preemption, config)
+        walk, decided = walk_sparsely(queues, spots, state, yard, preemption, config, has_words=False)
         return Cycle(
             cluster=state.cluster,
             at_s=state.at_s,
@@ -103,19 +121,26 @@ class Ordering:
             reservations=walk.reservations(),
         )
 
-    def _follow(self, state: ClusterState) -> _Known:
+    def _turnout(self, pending: Iterable[PendingWorkload]) -> Turnout:
+        """Return who came and went: who is the same object waits as before."""
+        _, gone, come = _difference(self._pending, pending)
+        return Turnout(tuple(gone), tuple(come))
+
+    def _follow(self, state: ClusterState, turnout: Turnout) -> _Known:
         """Bring what is known up to date."""
         known = self._known
         self._running, gone, come = _difference(self._running, state.running)
-        self._pending, left, joined = _difference(self._pending, state.pending)
+        for workload in turnout.gone:
+            del self._pending[id(workload)]
+        self._pending.update((id(workload), workload) for workload in turnout.come)
         if known is None or state.at_s < known.at_s or not known.occupancy.follow(state, gone, come):
             occupancy = Occupancy(state, self._config.quantum_s)
             runs = Runs(state.running, state.at_s, self._config.quantum_s)
             backlog = Backlog(self._config, occupancy)
-            backlog.follow((), state.pending, state.at_s)
+            backlog.follow((), self._pending.values(), state.at_s)
             return _Known(state.at_s, occupancy, runs, backlog)
         known.runs.follow(gone, come, state.at_s)
-        known.backlog.follow(left, joined, state.at_s)
+        known.backlog.follow(turnout.gone, turnout.come, state.at_s)
         return known._replace(at_s=state.at_s)
 
 

@@ -126,8 +126,7 @@ class SparseWalk:
         if self._walk.headless(ask) is not None:
             self._look_in(spot.block, spot.place + 1)
         elif not self._has_no_room(ask):
-            asks = self._blocks.lines[spot.block].asks
-            following = next((at for at in range(spot.place + 1, len(asks)) if asks[at] == ask), None)
+            following = self._blocks.lines[spot.block].first_of([ask], spot.place + 1)
             if following is not None:
                 self._look_at(self._blocks.spot(spot.block, following))
         if self._may_take_own(spot, entry):
@@ -139,32 +138,34 @@ class SparseWalk:
 
     def _look_from(self, rank: Rank | None) -> None:
         """Look at the first of every kind behind a rank."""
-        for block, ranks in self._blocks.ranks.items():
-            start = 0 if rank is None else bisect_right(ranks, rank)
-            self._look_in(block, start)
+        for block in self._blocks.lines:
+            self._look_in(block, 0 if rank is None else self._blocks.behind(block, rank))
         for leaf in self._own:
             self._look_at_own(leaf, rank)
 
     def _look_in(self, block: int, start: int) -> None:
         """Look at those of a block, from a place on, who come first of their kind, as far as that may find something.
 
-        Of those who could become the head of a size class it is the first alone.
+        Of those without room who could become the head of a size class it is the first alone, unless others of it come
+        before.
         """
         line = self._blocks.lines[block]
-        asks, classes = line.asks, set[SizeClass]()
-        for place in sorted(firsts(asks, start) if start else line.firsts):
-            ask = asks[place]
+        kinds: list[list[Ask]] = []
+        heads: dict[SizeClass, list[Ask]] = {}
+        for ask in line.kinds:
             if ask in self._failed:
                 continue
             size_class = self._walk.headless(ask)
-            if self._has_no_room(ask):
-                if size_class is None:
-                    self._failed.add(ask)
-                if size_class is None or size_class in classes:
-                    continue
+            if not self._has_no_room(ask):
+                kinds.append([ask])
+            elif size_class is None:
+                self._failed.add(ask)
             if size_class is not None:
-                classes.add(size_class)
-            self._look_at(self._blocks.spot(block, place))
+                heads.setdefault(size_class, []).append(ask)
+        for asks in (*kinds, *heads.values()):
+            place = line.first_of(asks, start)
+            if place is not None:
+                self._look_at(self._blocks.spot(block, place))
 
     def _has_no_room(self, ask: Ask) -> bool:
         """Say so; where the shortest work of a size has no room, none of that size has."""
@@ -189,7 +190,7 @@ class SparseWalk:
         kinds, start = self._own_kinds[leaf], 0
         if rank is not None:
             start = bisect_right(range(len(kinds)), rank, key=lambda at: self._blocks.climb(leaf, at).rank)
-        for place in firsts(kinds, start):
+        for place in firsts(kinds[start:], start).values():
             gpus_milli, gpu_model, priority = kinds[place]
             if self._walk.preemption.own_could_help(leaf, gpus_milli, gpu_model, -priority):
                 self._look_at(self._blocks.climb(leaf, place))
@@ -202,6 +203,8 @@ def walk_sparsely(
     yard: Yard,
     preemption: Preemption,
     config: PolicyConfig,
+    *,
+    has_words: bool = True,
 ) -> tuple[Walk, list[Decision | Shared]]:
     """Walk where something could change, funded work first; return the walk, and what it decided.
 
@@ -212,10 +215,11 @@ def walk_sparsely(
         yard: Its hosts.
         preemption: The search for victims.
         config: The knobs.
+        has_words: Whether decisions have sentences and figures.
     """
     before = {"allocated": 0, "unallocated": len(queues["allocated"])}
     turns = [turn_at(queues[klass], spot, before[klass]) for klass, spots in named.items() for spot in spots]
-    walk = Walk(turns, state, yard, preemption, config)
+    walk = Walk(turns, state, yard, preemption, config, has_words=has_words)
     decided: list[Decision | Shared] = []
     for klass, blocks in queues.items():
         if not blocks.lines:

@@ -17,6 +17,7 @@ from gpuledger.kernel.amounts import WEIGHT_ONE
 from gpuledger.policy.cycle import Cycle
 from gpuledger.policy.entitlement import entitled_to
 from gpuledger.policy.memory import Memory
+from gpuledger.policy.ordering import Turnout
 from gpuledger.policy.placement import HostState, Placement, Room, model_of
 from gpuledger.policy.state import (
     AccountState,
@@ -28,6 +29,7 @@ from gpuledger.policy.state import (
     WorkClass,
 )
 from gpuledger.simulator.books_forest import Forest, forest_of, inner_of
+from gpuledger.simulator.books_queue import Queue
 from gpuledger.simulator.books_sums import Credits, Holds, Past, past_of
 from gpuledger.simulator.facts import (
     Cancelled,
@@ -77,9 +79,7 @@ class Books:
         self._forests: dict[frozenset[str], Forest] = {}
         self._jobs: dict[str, Job] = {}
         self._running: dict[str, RunningRun] = {}
-        self._pending: dict[str, PendingWorkload] = {}
-        self._waiting: Counter[str] = Counter()
-        """How many wait of each account that has any."""
+        self._queue = Queue()
         self._asked: Counter[str] | None = None
         """What waiting work asks for by account; None when hosts changed since it was counted."""
         self._use: dict[tuple[str, WorkClass], Past] = {}
@@ -102,7 +102,7 @@ class Books:
 
     def only_waiting(self) -> Collection[PendingWorkload]:
         """Return all that waits, if something does and all of it is work of one account; else nothing."""
-        return self._pending.values() if len(self._waiting) == 1 else ()
+        return self._queue.of_one_account()
 
     def is_funded(self, account: str) -> bool:
         """Say whether work of an account is charged, if its minimum runtime is above 0."""
@@ -124,7 +124,7 @@ class Books:
                 self._leave(fact)
             case HostChanged(at_s=at_s, host=host, condition=condition):
                 self._hosts.change(at_s, host, condition)
-                self._pending = {name: self._spelt(waits) for name, waits in self._pending.items()}
+                self._queue.change(self._spelt)
                 self._asked = None
             case Told() | UserAsked() | Reserved():
                 pass
@@ -135,12 +135,19 @@ class Books:
         """Keep what the next cycle is told of one."""
         self._before = cycle
 
-    def state(self, at_s: int, saved_s: Mapping[str, int] | None = None) -> ClusterState | None:
+    def turnout(self) -> Turnout:
+        """Return who waits otherwise than when this was last asked."""
+        return self._queue.turnout()
+
+    def state(
+        self, at_s: int, saved_s: Mapping[str, int] | None = None, *, has_queue: bool = True
+    ) -> ClusterState | None:
         """Return what a cycle at an instant is told; None while every host is down: there is no cycle then.
 
         Args:
             at_s: The instant; not before that of the look before.
             saved_s: Up to when the runs of some jobs have saved their work.
+            has_queue: Whether it is told who waits; not for whoever asks for the turnout.
         """
         if not self._hosts.states:
             return None
@@ -154,7 +161,7 @@ class Books:
             capacity_window_gpu_ms=memory.rounded(capacity),
             accounts=self._accounts(memory, capacity),
             running=tuple(self._running.values()),
-            pending=tuple(self._pending.values()),
+            pending=tuple(self._queue.pending.values()) if has_queue else (),
             hosts=self._hosts.states,
             reservations=self.reservations,
             shared_milli=self._hosts.healthy_milli,
@@ -181,16 +188,13 @@ class Books:
             gpu_model=job.gpu_model,
             weight_permille=WEIGHT_ONE,
         )
-        waits = self._pending[job.job] = self._spelt(waits)
-        self._waiting[job.account] += 1
+        waits = self._spelt(waits)
+        self._queue.join(waits)
         self._ask(waits, 1)
 
     def _wait_no_more(self, name: str) -> None:
-        waited = self._pending.pop(name, None)
+        waited = self._queue.leave(name)
         if waited is not None:
-            self._waiting[waited.account] -= 1
-            if not self._waiting[waited.account]:
-                del self._waiting[waited.account]
             self._ask(waited, -1)
 
     def _ask(self, waits: PendingWorkload, sign: int) -> None:
@@ -204,7 +208,7 @@ class Books:
         """Return account -> what its waiting work asks for; of accounts that ask for nothing, 0 or nothing."""
         if self._asked is None:
             self._asked = Counter()
-            for waits in self._pending.values():
+            for waits in self._queue.pending.values():
                 self._ask(waits, 1)
         return self._asked
 

@@ -4,14 +4,12 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
 from tests.conftest import FORM
 from tests.simulating import T0, job, scenario
 
-from gpuledger.policy.cycle import run_cycle
 from gpuledger.simulator.engine import simulate
 from gpuledger.simulator.facts import Fact, Left, Started, Submitted
 from gpuledger.simulator.jobs import Job
@@ -39,7 +37,7 @@ class InFull(Gpuledger):
 
     def __init__(self, world: Scenario) -> None:
         super().__init__(world)
-        self._run = partial(run_cycle, config=world.policy)
+        self._ordering = None
 
     def _is_idle(self, cluster: Cluster) -> bool:
         return False

@@ -6,7 +6,6 @@ fact that wakes it, and at each full interval. Of one instant there is one cycle
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from heapq import heappop, heappush
 
 from gpuledger.policy.alone import alone
@@ -49,11 +48,7 @@ class Gpuledger:
         self._every_s = scenario.cycle_s
         self._config = scenario.policy
         # Credits of one cycle are told to the next with what each account was issued.
-        self._run = (
-            Ordering(scenario.policy).cycle
-            if scenario.policy.division == "deficit"
-            else partial(run_cycle, config=scenario.policy)
-        )
+        self._ordering = Ordering(scenario.policy) if scenario.policy.division == "deficit" else None
         self._books = Books(
             scenario.cluster, scenario.hosts, scenario.accounts, scenario.policy, scenario.start_s
         )
@@ -132,10 +127,14 @@ class Gpuledger:
     def _cycle(self, cluster: Cluster) -> Cycle | None:
         """Run a cycle; None while every host is down, when the policy has none."""
         at_s = cluster.at_s
-        state = self._books.state(at_s, self._saved_s(cluster))
+        state = self._books.state(at_s, self._saved_s(cluster), has_queue=self._ordering is None)
         if state is None:
             return None
-        cycle = self._run(state)
+        cycle = (
+            run_cycle(state, self._config)
+            if self._ordering is None
+            else self._ordering.cycle(state, self._books.turnout())
+        )
         self._books.decided(cycle)
         return cycle
 
