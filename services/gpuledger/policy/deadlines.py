@@ -46,7 +46,9 @@ class Deadlines:
             leaving: Who is going to leave, as things stand.
             counting: Instants alone by which this run was to be gone, for others do not count on it.
         """
-        instants = self._promised.get(host, Counter())
+        instants = self._promised.get(host)
+        if instants is None:
+            return
         for due_s in instants:
             if counting is None or self.is_gone_by(counting, due_s):
                 gone_milli = sum(

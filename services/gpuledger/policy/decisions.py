@@ -115,8 +115,15 @@ class Walk:
         return tuple(self.book.kept[workload] for workload in sorted(self.book.kept))
 
     def decide_one(self, turn: Turn) -> Decision | Shared:
-        """Decide for the next turn; those before it that could change anything are decided."""
+        """Decide for the next turn; those before it that could change anything are decided.
+
+        Whom GPUs are promised waits on for them where nobody gave any up that would do.
+        """
         gang = turn.workload
+        held = self.book.kept.get(gang.workload)
+        is_promised = held is not None and held.kind is ReservationKind.PROMISE
+        if held is not None and is_promised and not self.yard.is_free_for(gang.gpus_milli, gang.gpu_model):
+            return self._wait_reserved(turn, held, self.yard.free_milli)
         seen, leaving = self.yard.version, len(self.yard.leaving)
         held = self.book.release(gang.workload)
         if held is not None:
@@ -171,13 +178,10 @@ class Walk:
             return self._wait_with_others(turn, Outlook(turn.workload.gpus_milli, free_milli))
         size_class = self.yard.size_class(turn.workload.gpus_milli)
         kept = self._reserve(turn, held, size_class)
-        if not self._has_words:
-            return self._wait_in_silence(turn, is_alone=kept is not None or self._heads[size_class] is turn)
         if kept is not None:
-            reason = explain.waits_for_reservation(
-                turn, kept, free_milli=free_milli, names_hosts=self._knows_hosts
-            )
-            return self._wait_alone(turn, free_milli, reason, {"reserved_at_s": kept.at_s})
+            return self._wait_reserved(turn, kept, free_milli)
+        if not self._has_words:
+            return self._wait_in_silence(turn, is_alone=self._heads[size_class] is turn)
         blocking = self._blocking(turn, safe_until_s)
         head = self._heads[size_class]
         if head is not turn:
@@ -198,6 +202,14 @@ class Walk:
             gives_dates=self._gives_dates,
         )
         return self._wait_alone(turn, free_milli, reason, {})
+
+    def _wait_reserved(self, turn: Turn, kept: Reservation, free_milli: int) -> Decision | Shared:
+        """Wait for what is kept for a gang."""
+        if not self._has_words:
+            return self._wait_in_silence(turn, is_alone=True)
+        names_hosts = self._knows_hosts
+        reason = explain.waits_for_reservation(turn, kept, free_milli=free_milli, names_hosts=names_hosts)
+        return self._wait_alone(turn, free_milli, reason, {"reserved_at_s": kept.at_s})
 
     def _wait_in_silence(self, turn: Turn, *, is_alone: bool) -> Decision | Shared:
         """Wait for what nobody is told of; alone is who holds a reservation or is the head of a size class."""

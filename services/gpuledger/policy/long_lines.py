@@ -80,8 +80,10 @@ class LongLine(Line):
 
     def place_of(self, rank: Rank) -> int:
         """Return the place of the work that has a rank among that of the children."""
-        cut = tuple([before(ranks, rank) for _, ranks in self._kids])
-        kid = next(n for n, place in enumerate(self.below) if place == rank[lines.SIBLING])
+        kid = list(self.below).index(rank[lines.SIBLING])
+        cut = tuple([
+            rank[lines.PLACE] if n == kid else before(ranks, rank) for n, (_, ranks) in enumerate(self._kids)
+        ])  # fmt: skip
         place = sum(cut)
         self._cuts[place] = cut, kid
         return place

@@ -58,6 +58,7 @@ class SparseWalk:
         self._before = before
         self._named = {(spot.block, spot.place) for spot in named}
         self._own = {leaf: least for leaf, least in own.items() if self._asks_for_more(leaf, least)}
+        self._kinds = set[Ask]().union(*(line.kinds for line in blocks.lines.values()))
         self._own_kinds: dict[str, list[_Kind]] = {}
         """What is asked for by those of these accounts whose priority is above that of some of its runs."""
         self._failed: set[Ask] = set()
@@ -124,7 +125,8 @@ class SparseWalk:
         """Look at the next that could find what it found: room, being a head, or the same runs of its account."""
         ask = entry[ASK]
         if self._walk.headless(ask) is not None:
-            self._look_in(spot.block, spot.place + 1)
+            kinds = self._blocks.lines[spot.block].kinds
+            self._look_in(spot.block, spot.place + 1, self._groups(kinds))
         elif not self._has_no_room(ask):
             following = self._blocks.lines[spot.block].first_of([ask], spot.place + 1)
             if following is not None:
@@ -138,31 +140,32 @@ class SparseWalk:
 
     def _look_from(self, rank: Rank | None) -> None:
         """Look at the first of every kind behind a rank."""
-        for block in self._blocks.lines:
-            self._look_in(block, 0 if rank is None else self._blocks.behind(block, rank))
+        groups = self._groups(self._kinds)
+        for block in self._blocks.lines if groups else ():
+            self._look_in(block, 0 if rank is None else self._blocks.behind(block, rank), groups)
         for leaf in self._own:
             self._look_at_own(leaf, rank)
 
-    def _look_in(self, block: int, start: int) -> None:
-        """Look at those of a block, from a place on, who come first of their kind, as far as that may find something.
-
-        Of those without room who could become the head of a size class it is the first alone, unless others of it come
-        before.
-        """
-        line = self._blocks.lines[block]
-        kinds: list[list[Ask]] = []
+    def _groups(self, kinds: Iterable[Ask]) -> list[list[Ask]]:
+        """Return of whom the first may find something: who asks for the same and has room, or may head a size class."""
+        roomy: list[list[Ask]] = []
         heads: dict[SizeClass, list[Ask]] = {}
-        for ask in line.kinds:
+        for ask in kinds:
             if ask in self._failed:
                 continue
             size_class = self._walk.headless(ask)
             if not self._has_no_room(ask):
-                kinds.append([ask])
+                roomy.append([ask])
             elif size_class is None:
                 self._failed.add(ask)
             if size_class is not None:
                 heads.setdefault(size_class, []).append(ask)
-        for asks in (*kinds, *heads.values()):
+        return [*roomy, *heads.values()]
+
+    def _look_in(self, block: int, start: int, groups: Iterable[list[Ask]]) -> None:
+        """Look at the first of each group in a block, from a place on."""
+        line = self._blocks.lines[block]
+        for asks in groups:
             place = line.first_of(asks, start)
             if place is not None:
                 self._look_at(self._blocks.spot(block, place))

@@ -291,7 +291,7 @@ class ClusterState:
         )
         self._refuse_twice("workload {!r} is pending", [workload.workload for workload in self.pending])
         self._refuse_twice("workload {!r} has a reservation", [kept.workload for kept in self.reservations])
-        ids = [(run.workload, run.run) for run in self.running]
+        ids = [run.id for run in self.running]
         if len(ids) != len(set(ids)):  # names are made only for the message: there are many runs
             self._refuse_twice("run {!r} is running", ["/".join(run) for run in ids])
 

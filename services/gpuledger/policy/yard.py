@@ -21,6 +21,11 @@ from gpuledger.policy.state import ClusterState, Reservation, RunId, RunningRun
 
 _FEW_HOSTS = 8
 
+_Bounds = tuple[int, ...]
+"""Bound reservations, by their numbers."""
+
+_NONE: _Bounds = ()
+
 
 class SizeClass(IntEnum):
     """Gangs of one class wait for one another; each class has one reservation."""
@@ -83,11 +88,19 @@ class Yard:
         self.deadlines = Deadlines()
         self._bounds: list[Reservation] = []
         self._bound_on: dict[str, Reservation] = {}
+        self._numbers: dict[str, tuple[int, Reservation]] = {}
+        """The last bound reservation of each workload, and its number, which it has again when it is kept again."""
+        self._numbered = 0
         self._lasting = there.room.copy()
-        self._now: dict[int, Room] = {}
+        self._idle = there.room
+        """What nobody occupies, whoever it is kept for; it is the occupancy's until somebody starts."""
+        self._now: Room | None = None
+        """The room of starts, whatever bound reservations there are."""
+        self._beside_bounds: dict[_Bounds, Room] = {}
+        """The same beside some of them."""
         self._stale: set[str] = set()
         # What has been seen not to fit, until more becomes free.
-        self._full: set[tuple[int, int, str | None]] = set()
+        self._full: set[tuple[_Bounds, int, str | None]] = set()
         self._full_soon: set[tuple[int, str | None]] = set()
 
     def is_possible(self, gpus_milli: int, gpu_model: str | None) -> bool:
@@ -132,15 +145,28 @@ class Yard:
             gpu_model: The model it insists on.
             safe_until_s: Until when other accounts' work cannot take its GPUs; no reservation may wait for it.
         """
-        self._freshen()
-        constraints = bisect_left(self._bounds, safe_until_s, key=lambda bound: bound.at_s)
-        asked = (constraints, gpus_milli, self._of(gpu_model))
-        if asked in self._full:
+        now = self._freshened()
+        gpu_model = self._of(gpu_model)
+        if (_NONE, gpus_milli, gpu_model) in self._full:
             return None
-        placement = self._room_beside(constraints).fit(gpus_milli, self._of(gpu_model))
+        placement = now.fit(gpus_milli, gpu_model)
+        if placement is None:  # then there is none beside reservations either
+            self._full.add((_NONE, gpus_milli, gpu_model))
+            return None
+        count = bisect_left(self._bounds, safe_until_s, key=lambda bound: bound.at_s)
+        if not count:
+            return placement
+        bounds = tuple([self._numbers[bound.workload][0] for bound in self._bounds[:count]])
+        if (bounds, gpus_milli, gpu_model) in self._full:
+            return None
+        placement = self._room_beside(bounds).fit(gpus_milli, gpu_model)
         if placement is None:
-            self._full.add(asked)
+            self._full.add((bounds, gpus_milli, gpu_model))
         return placement
+
+    def is_free_for(self, gpus_milli: int, gpu_model: str | None) -> bool:
+        """Say whether nobody occupies what a gang asks for, whoever it is kept for."""
+        return self._idle.fit(gpus_milli, self._of(gpu_model)) is not None
 
     def fit_soon(self, gpus_milli: int, gpu_model: str | None) -> Placement | None:
         """Return where a gang may stay once the leaving runs are gone, or None."""
@@ -180,6 +206,8 @@ class Yard:
 
     def start(self, run: RunningRun) -> None:
         """Let a run start where its placement says."""
+        if not self.started:
+            self._idle = self._idle.copy()
         self.started.append(run)
         self.placements[run.id] = run.placement
         self._parts[run.id] = self._there.usable(run.placement)
@@ -188,6 +216,7 @@ class Yard:
             self._soon[host] -= milli
             self._most[host] -= milli
             self.free_milli -= milli
+            self._idle.set_free(host, self._free[host])
             self._started_on.setdefault(host, []).append(Occupant(milli, run.safe_until_s(self._quantum_s)))
             self._change(host)
 
@@ -229,6 +258,10 @@ class Yard:
 
     def bind(self, reservation: Reservation) -> None:
         """Let nobody be safe on these GPUs beyond the instant of the reservation."""
+        _, last = self._numbers.get(reservation.workload, (0, None))
+        if last is not reservation:
+            self._numbered += 1
+            self._numbers[reservation.workload] = self._numbered, reservation
         self._bounds.append(reservation)
         self._bound_on.update(dict.fromkeys(reservation.placement, reservation))
         self._rebuild(reservation)
@@ -264,13 +297,15 @@ class Yard:
         """Return the bound reservations that work would pass, earliest first."""
         return tuple(bound for bound in self._bounds if bound.at_s < safe_until_s)
 
-    def _room_beside(self, constraints: int) -> Room:
-        """Return the room of starts beside the first so many bound reservations."""
-        if constraints not in self._now:
-            room = self._now[constraints] = self._now[0].copy()
-            for host in self._bound_on.keys() & self._size.keys():
-                room.set_free(host, self._available(host, constraints))
-        return self._now[constraints]
+    def _room_beside(self, bounds: _Bounds) -> Room:
+        """Return the room of starts beside some bound reservations."""
+        room = self._beside_bounds.get(bounds)
+        if room is None:
+            room = self._beside_bounds[bounds] = self._freshened().copy()
+            for host, bound in self._bound_on.items():
+                if host in self._size and self._numbers[bound.workload][0] in bounds:
+                    room.set_free(host, min(self._available(host), self._beside(host, bound)))
+        return room
 
     def _of(self, gpu_model: str | None) -> str | None:
         return gpu_model if self._there.knows_models else None
@@ -294,34 +329,30 @@ class Yard:
         self._full_soon.clear()
         self.version += 1
 
-    def _freshen(self) -> None:
-        """Bring the rooms of starts up to date with what changed since one was asked for."""
-        if not self._now:
-            self._now[0] = self._there.room.copy()
-        if not self._stale:
-            return
-        for constraints, room in self._now.items():
+    def _freshened(self) -> Room:
+        """Return the room of starts, brought up to date with what changed since it was asked for."""
+        if self._now is None:
+            self._now = self._there.room.copy()
+        if self._stale:
             for host in self._stale:
-                room.set_free(host, self._available(host, constraints))
-        self._stale.clear()
-        self._full.clear()
+                self._now.set_free(host, self._available(host))
+            self._stale.clear()
+            self._beside_bounds.clear()
+            self._full.clear()
+        return self._now
 
     def _rebuild(self, changed: Reservation) -> None:
+        """Count bound reservations anew; the room of starts beside others of them stays."""
         self._bounds.sort(key=lambda bound: (bound.at_s, bound.workload))
-        self._now = {beside: room for beside, room in self._now.items() if not beside}
-        self._full.clear()
+        self._full_soon.clear()
         self.version += 1
         for host in changed.placement:
-            self._change(host)
+            self._lasting.set_free(host, self._lasts(host))
 
-    def _available(self, host: str, constraints: int) -> int:
-        """Return what may start on a host beside the first so many bound reservations."""
+    def _available(self, host: str) -> int:
+        """Return what may start on a host, whatever bound reservations there are."""
         free_milli = self._free[host]
-        milli = min(free_milli, self._soon[host], *self.deadlines.left(host, free_milli, self.leaving))
-        bound = self._bound_on.get(host)
-        if bound is not None and bound in self._bounds[:constraints]:
-            return min(milli, self._beside(host, bound))
-        return milli
+        return min(free_milli, self._soon[host], *self.deadlines.left(host, free_milli, self.leaving))
 
     def _lasts(self, host: str) -> int:
         """Return what may be promised on a host: soon, and for as long as it takes."""
