@@ -83,6 +83,8 @@ class Preemption:
         self._beyond: dict[tuple[str, frozenset[str]], list[_Side]] = {}
         self._in_vain: set[tuple[str, int, str | None, int, bool, frozenset[str]]] = set()
         """What was looked for and not found, until somebody else finds something."""
+        self._alone: dict[tuple[str, str, int], bool] = {}
+        """Whether floors let a run of a leaf go, by side and milli-GPU, until somebody else leaves or stays."""
         self._moves: set[tuple[str, str]] = set()
         """(taker, giver) among the leaves."""
 
@@ -110,7 +112,8 @@ class Preemption:
     def _find(self, turn: Turn, claims: frozenset[str], *, only_own: bool) -> tuple[Victim, ...] | None:
         """Search among those that stay so far, of accounts that took nothing from the asker's in this cycle.
 
-        Most searches are in vain: that all together would not suffice is seen at one look, in no order.
+        Most searches are in vain: that all together would not suffice is seen at one look, in no order. Whom a floor
+        keeps though nobody else leaves is kept beside others, too.
         """
         asker, priority = turn.account, turn.workload.priority
         asked = turn.workload.gpus_milli, turn.workload.gpu_model
@@ -119,13 +122,18 @@ class Preemption:
         sides = [] if only_own else self._sides(asker, claims)
         if self._moves:
             sides = [side for side in sides if (side[0], asker) not in self._moves]
-        others = (leavers.may_leave_for_others(leaf) for leaf, _, _ in sides)
+        others = (
+            run
+            for leaf, _, theirs in sides
+            for run in leavers.may_leave_for_others(leaf)
+            if self._may_go_alone(leaf, theirs, run.gpus_milli)
+        )
         free = (
             []
             if only_own
             else [run for run in leavers.free if (self._leaf[run.account], asker) not in self._moves]
         )
-        if not yard.fits_without(chain(free, *others, own), *asked):
+        if not yard.fits_without(chain(free, others, own), *asked):
             return None
         candidates = chain(
             (Victim(run, Ground.UNALLOCATED, turn) for run in leavers.in_order(free)),
@@ -209,11 +217,13 @@ class Preemption:
         """Count a run as leaving."""
         self._yard.leave(run)
         self._count(run, -1)
+        self._alone.clear()
 
     def spare(self, run: RunningRun) -> None:
         """Count a leaving run as staying."""
         self._yard.stay(run)
         self._count(run, 1)
+        self._alone.clear()
 
     def _place(self, turn: Turn, victim: Victim) -> tuple[int, bool]:
         """Sort key: a wide gang leaves last of its group for a narrow one, for its hosts are hard to come by again."""
@@ -365,6 +375,15 @@ class Preemption:
             return True
         losers = self._floors.losers(self._leaf[victim.run.account], victim.theirs.account)
         return self._floors.let_go(losers, victim.run.gpus_milli, taken)
+
+    def _may_go_alone(self, leaf: str, side: str, gpus_milli: int) -> bool:
+        """Say whether floors let a run of a leaf go that nobody else leaves with."""
+        asked = leaf, side, gpus_milli
+        found = self._alone.get(asked)
+        if found is None:
+            losers = self._floors.losers(leaf, side)
+            found = self._alone[asked] = self._floors.let_go(losers, gpus_milli, {})
+        return found
 
     def _count(self, run: RunningRun, sign: int) -> None:
         if run.klass == "allocated":

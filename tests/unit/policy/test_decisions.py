@@ -41,6 +41,34 @@ def reason(cycle: Cycle, workload: str) -> str:
     return next(decision.reason for decision in cycle.decisions if decision.workload == workload)
 
 
+def test_without_words_the_same_is_decided() -> None:
+    going, kept = (
+        run("b", gpus=8, name=f"busy{n}", hosts={f"h{n}": 8}, protected_until_s=AT_S + n) for n in (0, 1)
+    )
+    promise = Reservation(
+        workload="held",
+        placement={"h0": 8000},
+        at_s=AT_S + 60,
+        kind=ReservationKind.PROMISE,
+        leaving=(going.id,),
+    )
+    queue = [pending("held", "a", gpus=8), pending("head", "a", gpus=8), pending("fits", "a", gpus=4)]
+    state = replace(cluster(ACCOUNTS, queue, [going, kept], on=hosts(8, 8, 4)), reservations=(promise,))
+    found = []
+    for has_words in (True, False):
+        yard, tree = Yard(state, 900), tree_of(state, queue, PolicyConfig())
+        turns = turns_of(lines(tree, queue, PolicyConfig()))
+        preemption = Preemption(tree, state, yard, PolicyConfig())
+        walk = Walk(turns, state, yard, preemption, PolicyConfig(), has_words=has_words)
+        decided = [walk.decide_one(turn) for turn in turns] + list(walk.leaving())
+        assert all(bool(one.reason) == has_words for one in decided if isinstance(one, Decision))
+        found.append([(one.workload, one.action, one.placement, one.run, one.klass) for one in decided])
+    assert found[0] == found[1]
+    assert {name: action.value for name, action, *_ in found[0]} == {
+        "held": "wait", "head": "wait", "fits": "start", "busy0": "preempt",
+    }  # fmt: skip
+
+
 def test_gangs_start_packed_on_the_hosts_that_the_decision_names() -> None:
     cycle = decide(
         [pending("w", "a", gpus=8), pending("v", "b", gpus=2)], [run("b", gpus=5, hosts={"h1": 5})]

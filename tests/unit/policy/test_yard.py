@@ -47,6 +47,33 @@ def test_what_is_promised_is_for_nobody_else_until_it_is_withdrawn() -> None:
     assert found.fit_now(3000, None, AT_S) == {"h0": 3000}
 
 
+def test_what_is_kept_for_somebody_is_idle_until_somebody_starts_there() -> None:
+    found = yard(run("a", gpus=6, hosts={"h0": 6}))
+    found.promise({"h1": 8000})
+    found.bind(bound({"h0": 2000}))
+    assert (found.fit_now(8000, None, AT_S), found.is_free_for(8000, None)) == (None, True)
+    found.start(run("a", gpus=1, name="new", hosts={"h1": 1}))
+    assert (found.is_free_for(8000, None), found.is_free_for(7000, None)) == (False, True)
+    assert yard(run("a", gpus=6, hosts={"h0": 6})).is_free_for(8000, None)
+
+
+def test_a_reservation_that_is_dropped_and_kept_again_is_in_the_way_as_before() -> None:
+    found = yard()
+    first, second = bound({"h0": 8000}), bound({"h1": 8000}, at_s=LATER_S + 60, workload="v")
+    found.bind(first)
+    found.bind(second)
+    for _ in range(2):
+        assert found.fit_now(8000, None, LATER_S + 61) is None
+        assert found.fit_now(8000, None, LATER_S + 1) == {"h1": 8000}
+        found.unbind(first)
+        assert found.fit_now(8000, None, LATER_S + 61) == {"h0": 8000}
+        found.bind(first)
+    found.unbind(first)
+    found.bind(bound({"h0": 4000}))
+    assert found.fit_now(4000, None, LATER_S + 61) == {"h0": 4000}
+    assert found.fit_now(8000, None, LATER_S + 61) is None
+
+
 def test_promises_that_overlap_what_leaves_leave_the_rest_usable_now() -> None:
     going = run("a", gpus=4, hosts={"h0": 4})
     found = yard(going, sizes=(8,))
