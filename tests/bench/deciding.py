@@ -1,9 +1,9 @@
 """Run a full cycle and one by event, both published, and print the most memory held in MiB: ``deciding WAITING``."""
 
 import json
-import resource
 import sys
 
+from tests.bench.peak import peak_mib
 from tests.bench.test_policy_cycle import NOW_S, cluster, submission
 
 from gpuledger.policy.cycle import PolicyConfig
@@ -16,9 +16,9 @@ def main(waiting: int) -> None:
     prepared = prepare(cluster(waiting), PolicyConfig()).settled()
     record = as_json(prepared.cycle)
     _, cycle = prepared.submitted(submission(0), NOW_S)
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     json.dump(
-        {"mib": held, "decisions": len(record["decisions"]), "by_event": len(cycle.decisions)}, sys.stdout
+        {"mib": peak_mib(), "decisions": len(record["decisions"]), "by_event": len(cycle.decisions)},
+        sys.stdout,
     )
 
 

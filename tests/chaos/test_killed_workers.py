@@ -69,10 +69,14 @@ def outcome(
 
 
 def _attack(ledger: Ledger, bootstrap: str, topic: Topic, kills: int, end: int) -> Iterator[tuple[int, int]]:
-    """Kill a worker in the batch of each of so many random points; yield how it ended and where it stood."""
+    """Kill a worker in the batch of each of so many random points; yield how it ended and where it stood.
+
+    Each point is drawn from a stretch of its own, so that they lie all over the stream.
+    """
     chance = random.Random(SEED + kills)
     # The last batches are left to a worker that finishes.
-    points = sorted(chance.sample(range(max(end - 4 * BATCH_RECORDS, end // 2)), kills))
+    attacked = max(end - 4 * BATCH_RECORDS, end // 2)
+    points = [chance.randrange(n * attacked // kills, (n + 1) * attacked // kills) for n in range(kills)]
     watch = Watch(ledger, topic)
     for point in points:
         epoch = watch.epoch

@@ -35,6 +35,9 @@ FORMS = {
 LATE_ON = dt.date(2025, 1, 29)
 """The day on which the late run began; it ended the day after."""
 
+BY_PERIOD = {"budget_vs_actual": {"2025-01", "2025-02"}, "forecast": {"2025-01"}}
+"""Tables of a row a period, and the periods that the late run changes."""
+
 Versions = dict[str, Counter[tuple[object, ...]]]
 
 
@@ -48,7 +51,7 @@ def versions(engine: sa.Engine) -> Versions:
                 f"({at} AT TIME ZONE 'UTC')::date"
                 if at
                 else "period"
-                if table == "budget_vs_actual"
+                if table in BY_PERIOD
                 else "day"
             )
             rows = connection.execute(
@@ -134,7 +137,7 @@ def test_a_late_fact_restates_its_days_of_a_year_and_nothing_that_is_sealed(
         assert watcher.tick() == []
     after = versions(engine)
     for table in TABLES:
-        touched = {"2025-01", "2025-02"} if table == "budget_vs_actual" else {"2025-01-29", "2025-01-30"}
+        touched = BY_PERIOD.get(table, {"2025-01-29", "2025-01-30"})
         assert {at for at, _ in after[table] - before[table]} == touched, table
         assert {at for at, _ in before[table] - after[table]} == touched, table
     assert sealed(engine, closes) == statement
