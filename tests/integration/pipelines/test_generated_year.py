@@ -47,13 +47,7 @@ def versions(engine: sa.Engine) -> Versions:
     with engine.connect() as connection:
         for table in TABLES:
             at = "bucket_at" if "bucket" in table else "hour_at" if "hour" in table else None
-            day = (
-                f"({at} AT TIME ZONE 'UTC')::date"
-                if at
-                else "period"
-                if table in BY_PERIOD
-                else "day"
-            )
+            day = f"({at} AT TIME ZONE 'UTC')::date" if at else "period" if table in BY_PERIOD else "day"
             rows = connection.execute(
                 sa.text(f"SELECT {day}::text, xmin::text, count(*) FROM warehouse.{table} GROUP BY 1, 2")
             )
