@@ -41,8 +41,12 @@ class Ask(Generic[A]):
 
 def get(kind: type[A], path: str, **parameters: Parameter) -> Ask[A]:
     """Return a question; parameters that are None are left out."""
-    given = {name: _text(value) for name, value in parameters.items() if value is not None}
-    return Ask(kind, "GET", path, given)
+    return Ask(kind, "GET", path, texts(**parameters))
+
+
+def texts(**parameters: Parameter) -> dict[str, str]:
+    """Return parameters as a query has them; those that are None are left out."""
+    return {name: _text(value) for name, value in parameters.items() if value is not None}
 
 
 def post(

@@ -1,11 +1,13 @@
 """How the API is asked: for whoever waits and for whoever awaits the answer, bounded in time and tries."""
 
+from pathlib import Path
 from typing import Any, Self, TypedDict
 
 import httpx2
 
 from gpuledger.client.asking import A, Ask
-from gpuledger.client.reading import read
+from gpuledger.client.exports import Export, write, write_awaited
+from gpuledger.client.reading import error_of, read
 from gpuledger.kernel.errors import Refused, Unavailable, Unidentified
 from gpuledger.kernel.retries import retry_context
 
@@ -87,6 +89,25 @@ class Transport(_Connection):
         """
         return read(self.base_url, ask, self._send(ask))
 
+    def export(self, export: Export, to: Path) -> int:
+        """Write a table into a file, whole or not at all; return its bytes. A connection that broke begins anew.
+
+        Raises:
+            Unavailable: When the API cannot be reached, or the table ended early.
+            Refused: When the file cannot be written.
+            GpuledgerError: What it was refused with.
+        """
+        try:
+            for attempt in retry_context(**_BOUNDS):
+                with attempt, self._http.stream("GET", export.path, params=export.params) as response:
+                    if not response.is_success:
+                        response.read()
+                        raise error_of(self.base_url, export.path, response)
+                    return write(to, response.iter_bytes())
+        except httpx2.TransportError as error:
+            raise self._unreached(error) from error
+        raise AssertionError("retry_context returns or raises")  # pragma: no cover
+
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
@@ -129,6 +150,20 @@ class AsyncTransport(_Connection):
     async def ask(self, ask: Ask[A], /) -> A:
         """Send a request, again where the connection broke, and return its answer; raises as ``Transport.ask``."""
         return read(self.base_url, ask, await self._send(ask))
+
+    async def export(self, export: Export, to: Path) -> int:
+        """Write a table into a file; as ``Transport.export``."""
+        try:
+            async for attempt in retry_context(**_BOUNDS):
+                with attempt:
+                    async with self._http.stream("GET", export.path, params=export.params) as response:
+                        if not response.is_success:
+                            await response.aread()
+                            raise error_of(self.base_url, export.path, response)
+                        return await write_awaited(to, response.aiter_bytes())
+        except httpx2.TransportError as error:
+            raise self._unreached(error) from error
+        raise AssertionError("retry_context returns or raises")  # pragma: no cover
 
     async def close(self) -> None:
         """Close the connections."""
