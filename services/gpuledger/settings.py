@@ -81,6 +81,13 @@ class Settings(BaseSettings):
     api_burst: int = Field(
         default=2000, ge=1, le=1_000_000, description="How many it answers at once after a pause."
     )
+    api_tls_cert_file: Path | None = Field(
+        default=None, description="The PEM certificate, with its chain, by which the API speaks https."
+    )
+    api_tls_key_file: Path | None = Field(default=None, description="The PEM key of that certificate.")
+    api_tls_key_password_file: Path | None = Field(
+        default=None, description="A file whose first line is the password of that key, if it has one."
+    )
     oidc_issuer: str | None = Field(
         default=None,
         description="The OpenID Connect provider whose identity tokens open the API, as it writes its issuer.",
@@ -186,6 +193,17 @@ class Settings(BaseSettings):
     def sacct_folder(self) -> Path:
         """Where answers of ``sacct`` are kept while they are compared with the ledger."""
         return self.home / "reconcile" / "slurm"
+
+    @model_validator(mode="after")
+    def _certified(self) -> Self:
+        """Refuse half a certificate: the API would speak to everybody in the clear."""
+        whole = {"api_tls_cert_file": self.api_tls_cert_file, "api_tls_key_file": self.api_tls_key_file}
+        if len({value is None for value in whole.values()}) > 1:
+            raise ValueError(f"{' and '.join(map(_variable, whole))} come together")
+        if self.api_tls_key_password_file is not None and self.api_tls_key_file is None:
+            key = _variable("api_tls_key_file")
+            raise ValueError(f"{_variable('api_tls_key_password_file')} has no effect without {key}")
+        return self
 
     @model_validator(mode="after")
     def _provided(self) -> Self:

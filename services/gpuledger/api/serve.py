@@ -1,6 +1,8 @@
 """Run the API on this machine."""
 
-from typing import TYPE_CHECKING
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 from gpuledger.api.hosts import OwnNames, is_loopback
 from gpuledger.api.rates import Limiter, Rate
@@ -52,6 +54,7 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
 
     settings = load()
     check_address(host, settings)
+    tls = tls_of(settings)
     engine = make_engine(url)
     broker = open_broker(settings) if settings.kafka_bootstrap else None
     app = create_app(
@@ -77,9 +80,40 @@ def run(url: str, host: str = HOST, port: int = 8080) -> None:
             http=protocol(),
             h11_max_incomplete_event_size=HEAD_BYTES_MAX,
             timeout_graceful_shutdown=_GRACE_S,
+            **tls,
         )
     finally:
         engine.dispose()
+
+
+class Tls(TypedDict, total=False):
+    """What the server is told of TLS; empty for none."""
+
+    ssl_certfile: Path
+    ssl_keyfile: Path
+    ssl_keyfile_password: str | None
+
+
+def tls_of(settings: Settings) -> Tls:
+    """Return what the settings say of TLS, once the certificate was tried.
+
+    Raises:
+        Refused: When certificate and key cannot be read, or do not belong together.
+    """
+    cert, key = settings.api_tls_cert_file, settings.api_tls_key_file
+    if cert is None or key is None:
+        return {}
+    secret = settings.api_tls_key_password_file
+    try:
+        password = None if secret is None else secret.read_text().partition("\n")[0].strip()
+        # Without one a key that has one would ask whoever sits at the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, lambda: password or "")
+    except (OSError, ValueError) as error:  # of which the library's own are kinds
+        raise Refused(
+            f"the certificate {cert} cannot be used with the key {key}: {error}",
+            hint="both are PEM files that belong together; see docs/api.md, TLS",
+        ) from error
+    return {"ssl_certfile": cert, "ssl_keyfile": key, "ssl_keyfile_password": password}
 
 
 def provider_of(settings: Settings) -> "Provider | None":

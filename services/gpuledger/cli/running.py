@@ -100,11 +100,18 @@ def serve(
 ) -> None:
     """Serve the API until Ctrl-C, with it the dashboards and the Dagster UI, these on 127.0.0.1."""
     from gpuledger import settings
-    from gpuledger.api.serve import HOST, check_address
+    from gpuledger.api.serve import HOST, check_address, tls_of
     from gpuledger.database.opening import open_database
+    from gpuledger.kernel.errors import Refused
 
     config, address = settings.load(), host or HOST
     check_address(address, config)
+    tls_of(config)
+    if config.api_tls_cert_file is not None and not (only_api or config.api_url.startswith("https://")):
+        raise Refused(
+            f"the dashboards would ask the API at {config.api_url}, and it speaks https alone",
+            hint="set GPULEDGER_API_URL to the https address that its certificate names, or use --only-api",
+        )
     with open_database(config) as engine:
         url = engine.url.render_as_string(hide_password=False)
         serve_until_interrupted(config, url, host=address, port=port, only_api=only_api)
@@ -125,7 +132,8 @@ def serve_until_interrupted(
         signal.signal(number, signal.default_int_handler)
     with Children(config.home / "logs") as children:
         api_port, bound = free_port(port), host or HOST
-        api = place_of(bound, api_port)
+        is_secured = config.api_tls_cert_file is not None
+        api = place_of(bound, api_port, scheme="https" if is_secured else "http")
         program = (
             "import os, sys; from gpuledger.api.serve import run;"
             " run(os.environ['GPULEDGER_DATABASE_URL'], sys.argv[1], int(sys.argv[2]))"
@@ -135,7 +143,7 @@ def serve_until_interrupted(
         )
         places = [("API", f"{api}/docs")]
         if not only_api:
-            places += _start_pages(children, config, url, api)
+            places += _start_pages(children, config, url, config.api_url if is_secured else api)
         children.wait_for("api", f"{api}/healthz", 60)
         for name, place in places:
             print(f"{name:12} {place}", flush=True)
@@ -146,10 +154,10 @@ def serve_until_interrupted(
     raise typer.Exit(FAILED)
 
 
-def place_of(host: str, port: int) -> str:
+def place_of(host: str, port: int, *, scheme: str = "http") -> str:
     """Return where this machine reaches a server that is bound to an address."""
     reached = _EVERY_ADDRESS.get(host, host)
-    return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
+    return f"{scheme}://[{reached}]:{port}" if ":" in reached else f"{scheme}://{reached}:{port}"
 
 
 def _start_pages(children: "Children", config: "Settings", url: str, api: str) -> list[tuple[str, str]]:
