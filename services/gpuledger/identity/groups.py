@@ -48,12 +48,13 @@ class Groups(_Model):
 
     Args:
         claim: The claim of an identity token that lists groups.
-        name: The claim that orders and logs name people by.
+        name: The claim that orders and logs know people by. The subject never changes hands, and nobody chooses their
+            own: who may not approve what they proposed is told apart by it.
         groups: Group -> what it means. Who is in several has what the first of them in the file means.
     """
 
     claim: _Text = "groups"
-    name: _Text = "preferred_username"
+    name: _Text = "sub"
     groups: dict[_Text, Meaning] = Field(min_length=1)
 
     def meaning(self, claims: dict[str, Any]) -> Meaning | None:

@@ -89,14 +89,23 @@ def test_a_good_token_says_who_it_is(provider: Provider, token: str) -> None:
     assert provider.is_meant(token)
     caller = provider.recognise(token)
     assert (caller.name, caller.role, caller.scope, caller.token) == (
-        "lin",
+        "17",
         Role.LEAD,
         Scope("org/vision"),
         None,
     )
 
 
-def test_without_a_name_the_subject_stands_for_it(provider: Provider) -> None:
+def test_who_takes_anothers_name_is_not_taken_for_them(provider: Provider) -> None:
+    lin, other = signed(), signed(sub="18")
+    assert provider.recognise(lin).name != provider.recognise(other).name
+    assert provider.recognise(signed(preferred_username="li")).name == provider.recognise(lin).name
+
+
+def test_the_file_may_name_another_claim_for_which_the_subject_stands_where_it_is_missing(site: Site) -> None:
+    groups = GROUPS.model_copy(update={"name": "preferred_username"})
+    provider = Provider(ISSUER, AUDIENCE, groups, FixedClock(NOW), site.fetch)
+    assert provider.recognise(signed()).name == "lin"
     assert provider.recognise(signed(preferred_username=None)).name == "17"
 
 
@@ -154,7 +163,7 @@ def test_an_end_allows_for_clocks_that_differ(provider: Provider) -> None:
 
 @pytest.mark.parametrize("groups", [None, [], ["speech"], "vis"])
 def test_who_is_in_no_group_of_ours_is_known_and_not_let_in(provider: Provider, groups: object) -> None:
-    with pytest.raises(Forbidden, match="lin is in no group"):
+    with pytest.raises(Forbidden, match="17 is in no group"):
         provider.recognise(signed(groups=groups))
 
 
@@ -237,11 +246,11 @@ def test_nobody_whose_key_is_known_waits_for_a_provider_that_is_slow(site: Site)
         first = pool.submit(provider.recognise, later)
         try:
             assert asked.wait(30)
-            assert pool.submit(provider.recognise, later).result(timeout=20).name == "lin"
+            assert pool.submit(provider.recognise, later).result(timeout=20).name == "17"
             assert not first.done()
         finally:
             go_on.set()
-        assert first.result(timeout=30).name == "lin"
+        assert first.result(timeout=30).name == "17"
     assert site.asked == 2
 
 
