@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal, Protocol
 from fastapi import Depends, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
 from gpuledger.api.context import Context
 from gpuledger.api.rates import Limiter, place_of
-from gpuledger.database.engine import reading, writing
+from gpuledger.database.engine import looking_up, writing
 from gpuledger.identity import store
 from gpuledger.identity.caller import Caller
 from gpuledger.identity.roles import Right, Role
@@ -70,7 +71,7 @@ class Access:
     ) -> None:
         self._context, self._mode, self._provider, self._limiter = context, mode, provider, limiter
 
-    def __call__(
+    async def __call__(
         self,
         request: Request,
         response: Response,
@@ -85,7 +86,7 @@ class Access:
         """
         address = f"address {place_of(request.client.host if request.client else None)}"
         try:
-            request.state.caller = caller = self._identified(shown)
+            request.state.caller = caller = await self._identified(shown)
         except Unidentified:
             self._count(request, response, address)
             raise
@@ -109,7 +110,7 @@ class Access:
                 hint="wait as Retry-After says, then go on more slowly",
             )
 
-    def _identified(self, shown: HTTPAuthorizationCredentials | None) -> Caller:
+    async def _identified(self, shown: HTTPAuthorizationCredentials | None) -> Caller:
         if shown is None:
             if self._mode == "open":
                 return ANYONE
@@ -117,19 +118,23 @@ class Access:
                 "no token was sent",
                 hint="send Authorization: Bearer TOKEN, made by gpuledger token create on the ledger's host",
             )
-        if self._provider is not None and self._provider.is_meant(shown.credentials):
-            return self._provider.recognise(shown.credentials)
+        # What may have to wait, for a provider or the database, has a thread.
+        return await run_in_threadpool(self._recognised, shown.credentials)
+
+    def _recognised(self, text: str) -> Caller:
+        if self._provider is not None and self._provider.is_meant(text):
+            return self._provider.recognise(text)
         now = self._context.clock.now()
-        with reading(self._context.engine) as reader:
-            caller, noteworthy = store.recognise(reader, shown.credentials, now)
+        with looking_up(self._context.engine) as reader:
+            caller, noteworthy = store.recognise(reader, text, now)
         if noteworthy and caller.token is not None:
             with writing(self._context.engine) as writer:
                 store.note_use(writer, caller.token, now)
         return caller
 
 
-def caller_of(request: Request) -> Caller:
-    """Return who was found to ask."""
+async def caller_of(request: Request) -> Caller:
+    """Return who was found to ask; nothing is waited for, and a thread would be."""
     caller: Caller = request.state.caller
     return caller
 

@@ -46,6 +46,8 @@ class Context:
         Raises:
             Refused: When it is neither.
         """
+        if as_of is None:
+            return None
         calendar = queries.calendar(reader, self.default_calendar)
         at = parameters.instant_of("as_of", as_of, calendar)
         return at and min(at, self.clock.now())

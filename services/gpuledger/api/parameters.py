@@ -64,7 +64,7 @@ AsOf = Annotated[
 ]
 
 
-def known_only(request: Request) -> None:
+async def known_only(request: Request) -> None:
     """Refuse a query parameter that the path does not take: ignoring it would answer another question.
 
     Raises:

@@ -23,7 +23,7 @@ _COLLISIONS = (
 """What PostgreSQL says to one of several transactions that could not all go on."""
 
 Reader = NewType("Reader", sa.Connection)
-"""A connection inside a REPEATABLE READ, READ ONLY transaction: one snapshot."""
+"""A connection inside a REPEATABLE READ, READ ONLY transaction, or for one statement that reads: one snapshot."""
 
 Writer = NewType("Writer", sa.Connection)
 """A connection inside a transaction that runs as the writer role."""
@@ -31,7 +31,8 @@ Writer = NewType("Writer", sa.Connection)
 
 def make_engine(url: str) -> sa.Engine:
     """Return an engine for a SQLAlchemy URL; nothing connects yet."""
-    return connect_so(sa.create_engine(url, pool_size=5, max_overflow=5, pool_pre_ping=True))
+    # All ten are kept: what goes beyond a pool's size is closed after each use, and made anew for the next.
+    return connect_so(sa.create_engine(url, pool_size=10, max_overflow=0, pool_pre_ping=True))
 
 
 @contextmanager
@@ -46,6 +47,19 @@ def reading(engine: sa.Engine) -> Iterator[Reader]:
         snapshot = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         with snapshot.begin():
             yield Reader(snapshot)
+
+
+@contextmanager
+def looking_up(engine: sa.Engine) -> Iterator[Reader]:
+    """Open a connection for one question, which is a snapshot of its own: nothing is begun and nothing ended.
+
+    PostgreSQL keeps only transactions from writing: whoever is given this asks by SELECT.
+
+    Raises:
+        Unavailable: When the database cannot be reached.
+    """
+    with _connected(engine) as connection:
+        yield Reader(connection.execution_options(isolation_level="AUTOCOMMIT"))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from gpuledger.database.engine import Writer
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import workload as workload_events
 from gpuledger.events.decision import DecisionMade
 from gpuledger.events.envelope import ORG_BOOK, make
@@ -21,11 +21,12 @@ from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.kernel.knobs import PolicyConfig
 from gpuledger.ledger import queries, store
-from gpuledger.ledger.append import append
+from gpuledger.ledger.append import append, missing
+from gpuledger.ledger.applied import rules
 from gpuledger.ledger.facts import Known
 from gpuledger.ledger.holds import newest
 from gpuledger.ledger.knobs import read_config
-from gpuledger.ledger.mapping import Rules
+from gpuledger.ledger.mapping import AS_GIVEN, Rules
 from gpuledger.ledger.periods import open_periods
 from gpuledger.ledger.purse import Need, Purse
 from gpuledger.ledger.requests import asked_at, requests_of
@@ -129,18 +130,72 @@ def admit(writer: Writer, cluster: str, workload: str, *, clock: Clock, calendar
     return Admission(decision, appended.head.last_seq, repeated=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under which policy data attempts of a cluster are read.
+
+    Args:
+        rules: The mapping that its book reads workloads by.
+        config: The knobs in force.
+        is_behind: Whether ``~org`` has policy data that the book has still to take over.
+    """
+
+    rules: Rules
+    config: PolicyConfig
+    is_behind: bool
+
+
+def terms(reader: Reader, cluster: str, now_s: int) -> Terms:
+    """Return the terms of a cluster that has a book; raises as ``admit``."""
+    applied = queries.policies_applied(reader, cluster).get(cluster, [])
+    return Terms(
+        rules(applied, cluster) if applied else AS_GIVEN,
+        read_config(reader, cluster, now_s),
+        bool(missing(reader, applied)),
+    )
+
+
+def standing(reader: Reader, cluster: str, workload: str, terms: Terms, now_s: int) -> Admission | None:
+    """Return the answer that stands, as ``admit`` would repeat it; None where it has to decide.
+
+    Nothing is locked: who asks again in a loop holds up nobody who writes.
+
+    Args:
+        reader: A snapshot.
+        cluster: The cluster.
+        workload: A workload that was submitted there.
+        terms: What the snapshot says of the cluster.
+        now_s: The present, seconds since the epoch.
+
+    Raises:
+        NotFound: As ``admit``.
+        Refused: Likewise.
+    """
+    if terms.is_behind:
+        return None
+    numbered = list(store.numbered_facts_of(reader, cluster, workload))
+    known = [fact for _, fact in numbered]
+    asked = _asked((cluster, workload), known, terms.rules, terms.config, now_s)
+    found = _standing(known, asked, now_s)
+    if found is None:
+        return None
+    assert isinstance(found.data, DecisionMade)  # noqa: S101 - narrows the type
+    seq = max(seq for seq, fact in numbered if fact.digest == found.digest)
+    return Admission(found.data, seq, repeated=True)
+
+
 def _asked(
-    of: tuple[str, str], known: Sequence[Known], rules: Rules, config: PolicyConfig, now_s: int
+    of: tuple[str, str], known: Sequence[Known], mapping: Rules, config: PolicyConfig, now_s: int
 ) -> _Asked:
     cluster, workload = of
-    submitted = asked_at(requests_of(known, rules), now_s)
+    submitted = asked_at(requests_of(known, mapping), now_s)
     if submitted is None:
         raise NotFound(
             f"workload {workload!r} was not submitted to {cluster!r}",
             hint="publish workload.submitted first; the ledger admits what it knows",
         )
     data = submitted.asked
-    history = derive(known, rules)
+    history = derive(known, mapping)
     if any(segment.to_s is None for segment in history.segments):
         raise Refused(
             f"workload {workload!r} runs already", hint="ask again after it was preempted or requeued"

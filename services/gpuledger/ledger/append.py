@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from psycopg import DataError
 
-from gpuledger.database.engine import Writer
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import budget
 from gpuledger.events.envelope import ORG_BOOK, Event, make
 from gpuledger.kernel.calendar import Calendar
@@ -97,9 +97,8 @@ def _append(writer: Writer, book: str, events: Sequence[Event], clock: Clock, ca
 
 def _taken_over(writer: Writer, book: str, applied: Sequence[Applied]) -> list[New]:
     """Return the rate cards and mappings that ``~org`` has and the book has not, as facts of the book."""
-    newest = max((version.fact.org_seq for version in applied), default=0)
     found = []
-    for seq, at_s, changed in queries.policy_versions(writer, RATE_CARD, MAPPING, after_seq=newest):
+    for seq, at_s, changed in missing(writer, applied):
         fact = budget.PolicyApplied(
             cluster=book,
             org_seq=seq,
@@ -111,6 +110,14 @@ def _taken_over(writer: Writer, book: str, applied: Sequence[Applied]) -> list[N
         event, _ = make(id=f"{changed.policy}/{seq}", source=POLICY_SOURCE, at_s=at_s, data=fact)
         found.append((event, event.data, event.digest))
     return found
+
+
+def missing(
+    reader: Reader | Writer, applied: Sequence[Applied]
+) -> list[tuple[int, int, budget.PolicyChanged]]:
+    """Return the rate cards and mappings that ``~org`` has and a book has not taken over; see ``policy_versions``."""
+    newest = max((version.fact.org_seq for version in applied), default=0)
+    return queries.policy_versions(reader, RATE_CARD, MAPPING, after_seq=newest)
 
 
 def _without_repeats(writer: Writer, book: str, events: Sequence[New], result: Appended) -> list[New]:

@@ -21,7 +21,7 @@ from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
 from gpuledger.ledger.charges import CHARGE, CREDIT, UNALLOCATED, WEIGHTED
 from gpuledger.ledger.copying import driver
-from gpuledger.ledger.lapses import Ahead
+from gpuledger.ledger.lapses import Ahead, Place
 from gpuledger.ledger.limits import Binding, Limit, binding, limits, spent_below
 from gpuledger.ledger.store import EFFECTIVE_PERIOD, LEGS
 
@@ -92,9 +92,12 @@ class Balance:
     def as_json(self) -> dict[str, Any]:
         """Return the balance under the published keys, each amount also as GPU-hours."""
         data: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name in [n for n in data if n.endswith("_gpu_ms")]:
+        for name in _AMOUNTS:
             data[name.removesuffix("_gpu_ms") + "_gpu_hours"] = str(gpu_hours(data[name]))
         return data
+
+
+_AMOUNTS = tuple(f.name for f in fields(Balance) if f.name.endswith("_gpu_ms"))
 
 
 def balances(
@@ -106,17 +109,88 @@ def balances(
 
     With ``as_of`` (a recorded time) or ``as_known`` they are folded anew from what was posted.
     """
-    return _read(reader, query, now_s, default).leaves
+    return read(reader, query, now_s, default).leaves
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
+    """What balances are read from.
+
+    Args:
+        leaves: Each leaf's balances, by cluster, period and account.
+        caps: The limits in force.
+        spent: What the subtree of each node has spent; empty where nothing is limited.
+        calendar: The organisation's days.
+        accounts: Every account.
+        then_s: The instant they are of, seconds since the epoch.
+    """
+
     leaves: list[Balance]
     caps: dict[Limit, int]
     spent: dict[Limit, int]
+    calendar: Calendar
+    accounts: list[str]
+    then_s: int
+
+    def balance(self, account: str, query: BalanceQuery) -> Balance:
+        """Return one account's balance; ``balance`` says which.
+
+        Args:
+            account: One that exists.
+            query: What was read; it may ask for one period of it.
+
+        Raises:
+            NotFound: When it has no balance there and then.
+        """
+        below = [
+            b for b in self.leaves
+            if (query.period is None or b.period == query.period) and is_within(b.account, account)
+        ]  # fmt: skip
+        if not below:
+            raise NotFound(
+                f"account {account!r} has no balance on cluster {query.cluster!r}"
+                + (f" in {query.period}" if query.period else ""),
+                hint=f"gpuledger usage --by account --cluster {query.cluster} shows what was booked",
+            )
+        periods = {b.period for b in below}
+        begun = [p for p in periods if self.calendar.period_bounds_s(p)[0] <= self.then_s]
+        newest = max(begun) if begun else min(periods)
+        return self._sum(account, [b for b in below if b.period == newest])
+
+    def tree(self, account: str, query: BalanceQuery) -> list[Balance]:
+        """Return an account's balance and that of each node below it, for one period, from the top down.
+
+        Args:
+            account: One that exists.
+            query: As for ``balance``, which says of which period.
+
+        Raises:
+            NotFound: When it has no balance there and then.
+        """
+        top = self.balance(account, query)
+        below: dict[str, list[Balance]] = {account: []}
+        for leaf in self.leaves:
+            if leaf.period == top.period and is_within(leaf.account, account):
+                for node in lineage(leaf.account):
+                    if is_within(node, account):
+                        below.setdefault(node, []).append(leaf)
+        return [top, *(self._sum(node, below[node]) for node in sorted(below) if node != account)]
+
+    def _sum(self, account: str, parts: list[Balance]) -> Balance:
+        """Return an account's balance from those of the leaves below it, or its own, in one period."""
+        sums = {name: sum(getattr(b, name) for b in parts) for name in _AMOUNTS}
+        whole = Balance(
+            account=account,
+            cluster=parts[0].cluster,
+            period=parts[0].period,
+            binding_account=account,
+            **sums,
+        )
+        return _bound(whole, self.caps, self.spent)
 
 
-def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Calendar | None) -> _Found:
+def read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Calendar | None) -> Found:
+    """Return what balances are read from; arguments as ``balances``."""
     calendar = queries.calendar(reader, default or Calendar(), query.as_of)
     folded = query.as_of is not None or query.as_known
     vector = queries.sequences(reader, query.as_of) if folded else {}
@@ -145,10 +219,24 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
             "seqs": list(vector.values()),
         },
     )
-    inner = queries.inner_accounts(reader, vector.get(ORG_BOOK) if query.as_of is not None else None)
+    accounts = queries.account_paths(reader, vector.get(ORG_BOOK) if query.as_of is not None else None)
+    inner = queries.inner_of(accounts)
     sums = {(book, account, period): amounts for book, account, period, *amounts in rows}
     now_s = _known_s(query, now_s)
     ahead = Ahead(reader, query.cluster, now_s, query.as_of, calendar, as_known=query.as_known)
+    _add(sums, ahead)
+    own = [
+        _own(book, own_path(account) if account in inner else account, period, amounts)
+        for (book, account, period), amounts in sorted(sums.items())
+        if query.asks_for(period, calendar)
+    ]
+    caps = limits(reader, vector if folded else None)
+    spent = spent_below((_place(b), b.spent_gpu_ms) for b in own) if caps else {}
+    return Found([_bound(b, caps, spent) for b in own], caps, spent, calendar, accounts, now_s)
+
+
+def _add(sums: dict[Place, list[int]], ahead: Ahead) -> None:
+    """Add what a tick of the instant would add."""
     for place, rest in ahead.used.items():
         amounts = sums.setdefault(place, [0] * _POTS)
         amounts[_CHARGED] += rest.charged
@@ -166,14 +254,6 @@ def _read(reader: Reader | Writer, query: BalanceQuery, now_s: int, default: Cal
             amounts = sums.setdefault(place, [0] * _POTS)
             for column in columns:
                 amounts[column] += amount
-    own = [
-        _own(book, own_path(account) if account in inner else account, period, amounts)
-        for (book, account, period), amounts in sorted(sums.items())
-        if query.asks_for(period, calendar)
-    ]
-    caps = limits(reader, vector if folded else None)
-    spent = spent_below((_place(b), b.spent_gpu_ms) for b in own) if caps else {}
-    return _Found([_bound(b, caps, spent) for b in own], caps, spent)
 
 
 def _known_s(query: BalanceQuery, now_s: int) -> int:
@@ -214,6 +294,7 @@ def balance(
     """
     queries.require_account(reader, account)
     query = replace(query, cluster=query.cluster or next(lineage(account)))
+<<<<<<< HEAD
     found = _read(reader, query, now_s, default)
     below = [
         b for b in found.leaves
@@ -235,13 +316,16 @@ def balance(
     }
     whole = Balance(account=account, cluster=parts[0].cluster, period=newest, binding_account=account, **sums)
     return _bound(whole, found.caps, found.spent)
+=======
+    return read(reader, query, now_s, default).balance(account, query)
+>>>>>>> 5ad6868 (Balances, and admissions that stand, are read once a second and again when a book moves; decision 0075)
 
 
 def room_under(
     reader: Reader | Writer, place: Limit, now_s: int, default: Calendar | None = None
 ) -> int | None:
     """Return what a limit leaves, in gpu_ms: less what its whole subtree has spent or set aside; None without one."""
-    found = _read(reader, BalanceQuery(place.cluster, place.period), now_s, default)
+    found = read(reader, BalanceQuery(place.cluster, place.period), now_s, default)
     return found.caps[place] - found.spent.get(place, 0) if place in found.caps else None
 
 
@@ -270,7 +354,7 @@ class Rooms:
     ) -> None:
         self._reader, self._cluster, self._now_s, self._default = reader, cluster, now_s, default
         self._as_of = as_of
-        self._found: dict[str, _Found] = {}
+        self._found: dict[str, Found] = {}
 
     def left(self, period: str, hard: Collection[str]) -> Binding:
         """Return the smallest room that a limit leaves in a period, and whose limit that is.
@@ -290,10 +374,10 @@ class Rooms:
             place = Limit(self._cluster, period, node)
             found.spent[place] = found.spent.get(place, 0) + gpu_ms
 
-    def _in(self, period: str) -> _Found:
+    def _in(self, period: str) -> Found:
         if period not in self._found:
             query = BalanceQuery(self._cluster, period, as_of=self._as_of)
-            self._found[period] = _read(self._reader, query, self._now_s, self._default)
+            self._found[period] = read(self._reader, query, self._now_s, self._default)
         return self._found[period]
 
 

@@ -8,6 +8,7 @@ of adjustments, which is ``overtaken``.
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.kernel.calendar import Calendar
@@ -27,6 +28,13 @@ from gpuledger.ledger.settled import Touched
 
 Place = tuple[str, str, str]
 """Book, account, period."""
+
+
+class _Books(NamedTuple):
+    """Book -> where its clock stands, and which of its periods are shut; absent where nothing is."""
+
+    ticks: Mapping[str, int]
+    bookings: Mapping[str, Booking]
 
 
 class Ahead:
@@ -58,7 +66,8 @@ class Ahead:
         *,
         as_known: bool = False,
     ) -> None:
-        by_day = open_time(reader, cluster, now_s, as_of, calendar)
+        ticks = queries.ticks(reader, as_of)
+        by_day = open_time(reader, cluster, now_s, as_of, calendar, ticks=ticks)
         shut = queries.shut_periods(reader, as_of)
         bookings = {book: Booking(calendar, periods) for book, periods in shut.items()}
         self.used = by_period(by_day, {} if as_known else bookings, calendar)
@@ -74,7 +83,7 @@ class Ahead:
             (ROLLOVER, "budget"): self.rolled,
             (GRANT, "budget"): self.granted,
         }
-        postings = _postings(reader, cluster, now_s, as_of, calendar, bookings, by_day)
+        postings = _postings(reader, cluster, now_s, as_of, calendar, _Books(ticks, bookings), by_day)
         for book, posting in postings:
             for leg, amount in ((posting.debit, -posting.amount), (posting.credit, posting.amount)):
                 into = targets.get((posting.code, leg.pot))
@@ -92,16 +101,15 @@ def _postings(
     now_s: int,
     as_of: queries.AsOf,
     calendar: Calendar,
-    bookings: Mapping[str, Booking],
+    books: _Books,
     by_day: Mapping[Dated, Remainder],
 ) -> Iterator[tuple[str, Posting]]:
     """Yield (book, posting): the expiry and rollover that a tick would post, and what it would post back."""
     vector = None if as_of is None else queries.sequences(reader, as_of)
-    ticks = queries.ticks(reader, as_of)
     for book in [cluster] if cluster else queries.clusters(reader):
-        before_s = ticks.get(book)
+        before_s = books.ticks.get(book)
         seq = None if vector is None else vector.get(book, 0)
-        booking = bookings.get(book, Booking(calendar))
+        booking = books.bookings.get(book, Booking(calendar))
         back = overtaken.ahead(reader, book, booking, _used(by_day, book, calendar), seq)
         yield from ((book, posting) for posting in back)
         further = _further(by_day, back, book, calendar)

@@ -1,7 +1,7 @@
 """Small reads: what books, accounts and clusters there are, and where each book stands."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -254,7 +254,11 @@ def require_cluster(reader: Reader | Writer, cluster: str | None) -> None:
     """
     if cluster is None:
         return
-    known = clusters(reader)
+    check_cluster(cluster, clusters(reader))
+
+
+def check_cluster(cluster: str, known: Collection[str]) -> None:
+    """Check that a cluster is one of those that have a book; raises as ``require_cluster``. Pure."""
     if cluster not in known:
         names = ", ".join(known)
         hint = f"known clusters: {names}" if known else "gpuledger import SOURCE PATH brings the first one"
@@ -263,10 +267,12 @@ def require_cluster(reader: Reader | Writer, cluster: str | None) -> None:
 
 def inner_accounts(reader: Reader | Writer, org_seq: int | None = None) -> set[str]:
     """Return the accounts that have others below them, as of a row of ``~org``; now unless given."""
-    rows = driver(reader).execute(
-        "SELECT path FROM ledger.accounts WHERE %s::bigint IS NULL OR created_seq <= %s", (org_seq, org_seq)
-    )
-    return {above for (path,) in rows for node in lineage(path) if (above := parent(node)) is not None}
+    return inner_of(account_paths(reader, org_seq))
+
+
+def inner_of(paths: Iterable[str]) -> set[str]:
+    """Return the accounts of a tree that have others below them. Pure."""
+    return {above for path in paths for node in lineage(path) if (above := parent(node)) is not None}
 
 
 def is_inner(reader: Reader | Writer, account: str) -> bool:
@@ -283,10 +289,13 @@ def require_account(reader: Reader | Writer, account: str) -> None:
     Raises:
         NotFound: With the nearest names when it does not.
     """
-    known = account_paths(reader)
-    if account in known or any(path.startswith(account + "/") for path in known):
-        return
-    if (owner := owner_of(account)) != account and is_inner(reader, owner):
+    check_account(account, account_paths(reader))
+
+
+def check_account(account: str, known: Collection[str]) -> None:
+    """Check that an account is one of those that exist, or lies above one; raises as ``require_account``. Pure."""
+    owner = owner_of(account)
+    if account in known or any(path.startswith((account + "/", owner + "/")) for path in known):
         return
     hint = did_you_mean(account, known, "gpuledger usage --by account lists the accounts", most=3)
     raise NotFound(f"account {account!r} does not exist", hint=hint)
@@ -363,14 +372,21 @@ def _policy_applied(body: str) -> PolicyApplied:
     return applied
 
 
+<<<<<<< HEAD
 def rate_cards(connection: Reader | Writer, as_of: AsOf = None) -> dict[str, Rates]:
     """Return book -> the rate card that its charges followed at a recorded time, now unless given.
+=======
+def rate_cards(
+    connection: Reader | Writer, as_of: dt.datetime | None = None, book: str | None = None
+) -> dict[str, Rates]:
+    """Return book -> the rate card that its charges followed at a recorded time, now unless given; of one book or all.
+>>>>>>> 5ad6868 (Balances, and admissions that stand, are read once a second and again when a book moves; decision 0075)
 
     Books that followed none are absent.
     """
     vector = None if as_of is None else sequences(connection, as_of)
-    applied = policies_applied(connection, vector=vector)
-    return {book: card(versions) for book, versions in applied.items()}
+    applied = policies_applied(connection, book, vector)
+    return {name: card(versions) for name, versions in applied.items()}
 
 
 def mappings(connection: Reader | Writer, vector: Mapping[str, int] | None = None) -> dict[str, Rules]:

@@ -70,11 +70,32 @@ def by_period(
 
 
 def open_time(
+<<<<<<< HEAD
     reader: Reader | Writer, cluster: str | None, now_s: int, as_of: queries.AsOf, calendar: Calendar
+=======
+    reader: Reader | Writer,
+    cluster: str | None,
+    now_s: int,
+    as_of: dt.datetime | None,
+    calendar: Calendar,
+    *,
+    ticks: Mapping[str, int] | None = None,
+>>>>>>> 5ad6868 (Balances, and admissions that stand, are read once a second and again when a book moves; decision 0075)
 ) -> dict[Dated, Remainder]:
-    """Return what runs that go on, and holds that lapse, take from each account by day; as ``remainder`` otherwise."""
+    """Return what runs that go on, and holds that lapse, take from each account by day; as ``remainder`` otherwise.
+
+    Args:
+        reader: A snapshot.
+        cluster: One cluster, or all.
+        now_s: Up to when, seconds since the epoch.
+        as_of: Recorded time: what the book said then; now unless given.
+        calendar: The organisation's days.
+        ticks: Book -> its newest tick; read unless given.
+    """
     found: dict[Dated, Remainder] = {}
-    cards, ticks = queries.rate_cards(reader, as_of), queries.ticks(reader, as_of)
+    cards = queries.rate_cards(reader, as_of, cluster)
+    if ticks is None:
+        ticks = queries.ticks(reader, as_of)
     in_force, values = queries.in_force(reader, as_of)
     values = {"cluster": cluster, "now": now_s, **values}
     windows = _windows(reader, in_force, values)
@@ -133,7 +154,7 @@ def _expired(
     in_force: str,
     values: dict[str, object],
     cards: dict[str, Rates],
-    ticks: dict[str, int],
+    ticks: Mapping[str, int],
     calendar: Calendar,
 ) -> Iterator[tuple[Dated, int]]:
     """Yield (book, account, day) and what was set aside for a start that did not come; the next tick posts it."""

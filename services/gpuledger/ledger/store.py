@@ -100,6 +100,17 @@ def facts_of(
         yield name, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest))
 
 
+def numbered_facts_of(reader: Reader, book: str, workload: str) -> Iterator[tuple[int, Known]]:
+    """Yield every journalled fact of a workload with its row, in sequence."""
+    rows = driver(reader).execute(
+        "SELECT seq, type, body::text, effective_at, source, digest FROM ledger.journal"
+        " WHERE book = %s AND workload = %s ORDER BY seq",
+        (book, workload),
+    )
+    for seq, type_, body, effective_at, source, digest in rows:
+        yield seq, Known(decode_data(type_, body), seconds(effective_at), source, bytes(digest))
+
+
 def sequence_of(connection: Reader | Writer, book: str, digest: bytes) -> int:
     """Return the row that has a digest, the newest of several; 0 for none."""
     row = driver(connection).execute(

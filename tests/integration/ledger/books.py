@@ -68,13 +68,14 @@ def run_of(
     name: str = "w1",
     *,
     account: str = "org/vision",
+    cluster: str = CLUSTER,
     **keys: Any,  # noqa: ANN401
 ) -> list[Event]:
     """A workload that was submitted, started at once, and ended."""
     return [
-        told(start_s, submitted(name, account=account)),
-        told(start_s, started(name, **keys)),
-        told(end_s, ended(name)),
+        told(start_s, submitted(name, account=account, cluster=cluster)),
+        told(start_s, started(name, cluster=cluster, **keys)),
+        told(end_s, ended(name, cluster=cluster)),
     ]
 
 

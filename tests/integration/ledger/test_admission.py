@@ -2,6 +2,7 @@
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -27,9 +28,11 @@ from gpuledger.events.decision import DecisionMade
 from gpuledger.events.workload import Preempted, Requeued, Resized
 from gpuledger.kernel.clock import FixedClock, seconds
 from gpuledger.kernel.errors import NotFound, Refused
-from gpuledger.ledger.admission import Admission, admit
+from gpuledger.ledger.admission import Admission, admit, terms
+from gpuledger.ledger.admission import standing as answer_that_stands
 from gpuledger.ledger.audit import verify
 from gpuledger.ledger.rebuild import check, rebuild
+from gpuledger.ledger.store import lock_book
 
 NOW_S = seconds(NOON)
 PERIOD = "2026-12"
@@ -155,6 +158,43 @@ def test_asked_again_the_answer_is_the_same_until_it_expires(funded: Ledger) -> 
     assert ask(funded).seq != first.seq
     assert standing(funded, NOW_S + 900) == (8, 0, 92)
     assert is_sound(funded)
+
+
+def stands(ledger: Ledger, workload: str = "w1") -> Admission | None:
+    """Return the answer that a snapshot finds, of the ledger's moment."""
+    now_s = seconds(ledger.clock.now())
+    with reading(ledger.engine) as reader:
+        return answer_that_stands(reader, CLUSTER, workload, terms(reader, CLUSTER, now_s), now_s)
+
+
+def test_an_answer_that_stands_is_read_without_a_lock_and_is_the_one_that_is_repeated(funded: Ledger) -> None:
+    assert stands(funded) is None
+    first = ask(funded)
+    with writing(funded.engine) as writer:
+        lock_book(writer, CLUSTER)
+        assert stands(funded) == replace(first, repeated=True)
+    assert stands(funded) == ask(funded)
+    later(funded, 900)
+    assert stands(funded) is None
+
+
+def test_nothing_stands_of_another_submission_of_what_runs_or_under_policy_data_that_is_new(
+    funded: Ledger,
+) -> None:
+    ask(funded)
+    later(funded, 60)
+    card = PolicyChanged(policy="rate_card", weights={"H100": 2000}, reason="test", by="test")
+    funded.append(told(NOW_S, card))
+    assert stands(funded) is None
+    assert ask(funded).repeated
+    assert stands(funded) is not None
+    funded.append(told(NOW_S + 60, submitted(minimum_runtime_s=HOUR, gpus_milli=4000)))
+    assert stands(funded) is None
+    funded.append(told(NOW_S + 70, started()))
+    with pytest.raises(Refused, match="runs already"):
+        stands(funded)
+    with pytest.raises(NotFound, match="was not submitted"):
+        stands(funded, "w2")
 
 
 def test_fifty_who_ask_at_once_get_one_answer(funded: Ledger) -> None:

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from gpuledger.database.engine import WRITER_ROLE, Reader, make_engine, reading, writing
+from gpuledger.database.engine import WRITER_ROLE, Reader, looking_up, make_engine, reading, writing
 from gpuledger.kernel.errors import Unavailable
 
 INSERT = "INSERT INTO side.texts VALUES ('ref', 'salt', 'body')"
@@ -97,3 +97,29 @@ def test_a_pool_without_a_free_connection_is_unavailable(database_url: str) -> N
         pass
     assert texts(engine) == 0
     engine.dispose()
+
+
+def test_a_question_is_a_snapshot_of_its_own_and_the_next_transaction_is_whole(engine: sa.Engine) -> None:
+    with looking_up(engine) as reader:
+        assert reader.exec_driver_sql(COUNT).scalar_one() == 0
+        assert texts(engine) == 0
+        with writing(engine) as writer:
+            writer.exec_driver_sql(INSERT)
+        assert reader.exec_driver_sql(COUNT).scalar_one() == 1
+    for _ in range(12):  # whatever connection of the pool comes next
+        with writing(engine) as writer:
+            writer.exec_driver_sql(INSERT.replace("ref", "other"))
+            assert texts(engine) == 1
+            writer.rollback()
+    assert texts(engine) == 1
+
+
+def test_a_pool_keeps_every_connection_that_it_made(engine: sa.Engine) -> None:
+    def pids(count: int) -> set[int]:
+        opened = [engine.connect() for _ in range(count)]
+        found = {connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one() for connection in opened}
+        for connection in opened:
+            connection.close()
+        return found
+
+    assert pids(10) == pids(10)

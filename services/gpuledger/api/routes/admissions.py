@@ -8,11 +8,12 @@ from gpuledger.api.access import Asking, needs
 from gpuledger.api.bodies import Body, Name
 from gpuledger.api.context import Context
 from gpuledger.api.outcomes import Admitted
-from gpuledger.database.engine import Writer
+from gpuledger.database.engine import Writer, reading
 from gpuledger.identity.roles import Right
 from gpuledger.kernel.errors import Forbidden
 from gpuledger.ledger import admission, queries
 from gpuledger.ledger.attempts import booked
+from gpuledger.ledger.recent import Recent, heads
 
 
 class AdmissionBody(Body):
@@ -25,6 +26,7 @@ class AdmissionBody(Body):
 def router(context: Context) -> APIRouter:
     """Return the path, writing through the context's database."""
     routes = APIRouter(prefix="/v1", tags=["orders"])
+    recent = Recent(admission.terms)
 
     @routes.post(
         "/admissions",
@@ -41,6 +43,14 @@ def router(context: Context) -> APIRouter:
         caller.cluster(body.cluster)
         if caller.scope.subtree is not None:
             raise Forbidden(f"{caller.name} reaches {caller.scope.subtree} alone, and admits nothing")
+
+        with reading(context.engine) as reader:
+            found, now_s = heads(reader), context.now_s()
+            found.check(body.cluster)
+            terms = recent.find(found, body.cluster, now_s) or recent.get(reader, found, body.cluster, now_s)
+            stands = admission.standing(reader, body.cluster, body.workload, terms, now_s)
+        if stands is not None:
+            return stands.as_json()
 
         def ask(writer: Writer) -> admission.Admission:
             calendar = queries.calendar(writer, context.default_calendar)
