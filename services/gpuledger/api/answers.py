@@ -68,8 +68,9 @@ class Cycle(Answer):
     """The newest cycle of the policy for a cluster."""
 
     cluster: str
-    cycle: str
-    supply_gpus: int | str = Field(description="Whole GPUs, or a decimal string.")
+    cursor: int = Field(description="Stands for everything up to here: `after` of the next question.")
+    cycle: str | None = Field(description="Null where nothing is newer than the cursor that was sent.")
+    supply_gpus: int | str | None = Field(description="Whole GPUs, or a decimal string.")
     allocations: list[dict[str, Any]]
     decisions: list[dict[str, Any]]
     reservations: list[dict[str, Any]] = Field(

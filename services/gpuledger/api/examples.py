@@ -20,8 +20,40 @@ _BALANCE = {
 BALANCE = {**_BALANCE, "as_of": _AS_OF}
 BALANCES = {"balances": [_BALANCE], "as_of": _AS_OF}
 
+BALANCE_TREE = {
+    "account": "philly", "cluster": "philly", "period": "2017-10",
+    "nodes": [
+        {**_BALANCE, "account": "philly", "binding_account": "philly", "depth": 0, "is_leaf": False},
+        {**_BALANCE, "depth": 1, "is_leaf": True},
+    ],
+    "as_of": _AS_OF,
+}  # fmt: skip
+
+QUEUE = {
+    "cluster": "philly", "cycle": "philly@2026-12-01T09:00:00Z#0123456789ab", "decided_at": "2026-12-01T09:00:00Z",
+    "rows": [
+        {"position": 1, "workload": "8850", "account": "philly/ee9e8c", "gpus_milli": 8000, "gpu_model": None,
+         "minimum_runtime_s": 3600, "priority": 0, "submitted_at": "2026-12-01T08:40:00Z",
+         "waits_since": "2026-12-01T08:40:00Z", "action": "start", "reason": "Starts on host m12.",
+         "ratios": [{"account": "philly", "ratio": "0.981000"}, {"account": "philly/ee9e8c", "ratio": "0.418300"}]},
+    ],
+    "reason": None, "next": None, "as_of": _AS_OF,
+}  # fmt: skip
+
+OWED = {
+    "rows": [
+        {"key": "2017-10-02", "account": "philly/ee9e8c", "entitlement_gpu_ms": 1200 * _HOUR,
+         "demand_gpu_ms": 900 * _HOUR, "owed_gpu_ms": 880 * _HOUR, "delivered_gpu_ms": 860 * _HOUR,
+         "met_gpu_ms": 850 * _HOUR, "hours": 24, "hours_with_inventory": 24,
+         "gpu_hours": {"entitlement": "1200.000", "demand": "900.000", "owed": "880.000", "delivered": "860.000",
+                       "met": "850.000"}},
+    ],
+    "by": "day", "cluster": "philly", "account": None, **_WINDOW, "reading": "as_known", "next": None,
+    "as_of": _AS_OF,
+}  # fmt: skip
+
 CYCLE = {
-    "cluster": "philly", "cycle": "7", "supply_gpus": 2490,
+    "cluster": "philly", "cursor": 8841, "cycle": "7", "supply_gpus": 2490,
     "allocations": [
         {"account": "philly/ee9e8c", "share_ppm": 120_000, "used_gpu_ms": 21_000 * _HOUR,
          "entitled_gpu_ms": 50_198 * _HOUR, "ratio": "0.4183", "demand_gpus": 320, "issued_gpus": 298},
@@ -257,6 +289,9 @@ READINESS = {"status": "ready", "revision": "0003"}
 EXAMPLES: dict[str, dict[str, Any]] = {
     "listBalances": BALANCES,
     "getBalance": BALANCE,
+    "getBalanceTree": BALANCE_TREE,
+    "getQueue": QUEUE,
+    "listOwed": OWED,
     "getCurrentAllocations": CYCLE,
     "getCurrentDirectives": DIRECTIVES,
     "getWorkload": WORKLOAD,

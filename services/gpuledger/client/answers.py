@@ -64,11 +64,12 @@ class Decision(Answer, frozen=True, kw_only=True):
 
 
 class Cycle(Answer, frozen=True, kw_only=True):
-    """The newest cycle of a cluster."""
+    """The newest cycle of a cluster; ``cycle`` is None where nothing is newer than the cursor that was sent."""
 
     cluster: str
-    cycle: str
-    supply_gpus: int | str
+    cursor: int
+    cycle: str | None
+    supply_gpus: int | str | None
     allocations: tuple[Allocation, ...]
     decisions: tuple[Decision, ...]
     as_of: str

@@ -1,12 +1,12 @@
 """The clients: one waits for answers, the other awaits them; both have every question and every change."""
 
-from gpuledger.client import changes, proposing, questions
+from gpuledger.client import changes, proposing, questions, series
 from gpuledger.client.asking import Asked
 from gpuledger.client.transport import AsyncTransport, Transport
 
 
 class Ledger:
-    """What every client can ask and change, as ``questions``, ``changes`` and ``proposing`` describe it."""
+    """What every client can ask and change, as ``questions``, ``series``, ``changes`` and ``proposing`` describe it."""
 
     me = Asked(questions.me)
     clusters = Asked(questions.clusters)
@@ -29,6 +29,9 @@ class Ledger:
     accounts = Asked(questions.accounts)
     closes = Asked(questions.closes)
     close_of = Asked(questions.close_of)
+    balance_tree = Asked(series.balance_tree)
+    queue = Asked(series.queue)
+    owed = Asked(series.owed)
     post_events = Asked(changes.post_events)
     admit = Asked(changes.admit)
     grant = Asked(changes.grant)

@@ -50,13 +50,22 @@ def balance(
     return get(answers.OneBalance, path, cluster=cluster, period=period, as_of=as_of)
 
 
-def allocations(cluster: str, *, as_of: Moment | None = None) -> Ask[answers.Cycle]:
-    """Return the newest cycle of a cluster.
+def allocations(
+    cluster: str,
+    *,
+    after: int | None = None,
+    wait_s: int | None = None,
+    as_of: Moment | None = None,
+) -> Ask[answers.Cycle]:
+    """Return the newest cycle of a cluster; after a cursor, only one that is newer.
+
+    With ``wait_s``, up to 5, an answer that would hold nothing waits so long for something newer.
 
     Raises:
         NotFound: When the cluster does not exist, or the policy has not run.
     """
-    return get(answers.Cycle, "/v1/allocations/current", cluster=cluster, as_of=as_of)
+    path = "/v1/allocations/current"
+    return get(answers.Cycle, path, cluster=cluster, after=after, wait_s=wait_s, as_of=as_of)
 
 
 def directives(

@@ -294,31 +294,7 @@ def balance(
     """
     queries.require_account(reader, account)
     query = replace(query, cluster=query.cluster or next(lineage(account)))
-<<<<<<< HEAD
-    found = _read(reader, query, now_s, default)
-    below = [
-        b for b in found.leaves
-        if is_within(b.account, account)
-    ]  # fmt: skip
-    if not below:
-        raise NotFound(
-            f"account {account!r} has no balance on cluster {query.cluster!r}"
-            + (f" in {query.period}" if query.period else ""),
-            hint=f"gpuledger usage --by account --cluster {query.cluster} shows what was booked",
-        )
-    calendar = queries.calendar(reader, default or Calendar(), query.as_of)
-    then_s = _known_s(query, now_s)
-    begun = [b.period for b in below if calendar.period_bounds_s(b.period)[0] <= then_s]
-    newest = max(begun) if begun else min(b.period for b in below)
-    parts = [b for b in below if b.period == newest]
-    sums = {
-        f.name: sum(getattr(b, f.name) for b in parts) for f in fields(Balance) if f.name.endswith("_gpu_ms")
-    }
-    whole = Balance(account=account, cluster=parts[0].cluster, period=newest, binding_account=account, **sums)
-    return _bound(whole, found.caps, found.spent)
-=======
     return read(reader, query, now_s, default).balance(account, query)
->>>>>>> 5ad6868 (Balances, and admissions that stand, are read once a second and again when a book moves; decision 0075)
 
 
 def room_under(

@@ -372,15 +372,10 @@ def _policy_applied(body: str) -> PolicyApplied:
     return applied
 
 
-<<<<<<< HEAD
-def rate_cards(connection: Reader | Writer, as_of: AsOf = None) -> dict[str, Rates]:
-    """Return book -> the rate card that its charges followed at a recorded time, now unless given.
-=======
 def rate_cards(
-    connection: Reader | Writer, as_of: dt.datetime | None = None, book: str | None = None
+    connection: Reader | Writer, as_of: AsOf = None, book: str | None = None
 ) -> dict[str, Rates]:
     """Return book -> the rate card that its charges followed at a recorded time, now unless given; of one book or all.
->>>>>>> 5ad6868 (Balances, and admissions that stand, are read once a second and again when a book moves; decision 0075)
 
     Books that followed none are absent.
     """

@@ -70,17 +70,13 @@ def by_period(
 
 
 def open_time(
-<<<<<<< HEAD
-    reader: Reader | Writer, cluster: str | None, now_s: int, as_of: queries.AsOf, calendar: Calendar
-=======
     reader: Reader | Writer,
     cluster: str | None,
     now_s: int,
-    as_of: dt.datetime | None,
+    as_of: queries.AsOf,
     calendar: Calendar,
     *,
     ticks: Mapping[str, int] | None = None,
->>>>>>> 5ad6868 (Balances, and admissions that stand, are read once a second and again when a book moves; decision 0075)
 ) -> dict[Dated, Remainder]:
     """Return what runs that go on, and holds that lapse, take from each account by day; as ``remainder`` otherwise.
 

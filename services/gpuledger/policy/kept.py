@@ -46,8 +46,13 @@ def latest_cycle(
         waiting_max: How many decisions to wait are wanted; any number unless given.
     """
     word = cycles.newest_word(reader, cluster, at_s=at_s, seq=seq)
-    if word is None:
-        return None
+    return None if word is None else as_told(reader, cluster, word, waiting_max=waiting_max)
+
+
+def as_told(
+    reader: Reader, cluster: str, word: cycles.Word, *, waiting_max: int | None = None
+) -> dict[str, Any]:
+    """Return the policy's word on a cluster under the published keys; see ``latest_cycle``."""
     waiting = word.issued.issued.waiting
     is_wanted = waiting_max is None or waiting <= waiting_max
     every = decisions_of(reader, cluster, word.issued) if waiting and is_wanted else None

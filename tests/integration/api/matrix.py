@@ -79,6 +79,11 @@ _SAID = {"reason": "test"}
 OPERATIONS: dict[str, Asked] = {
     "listBalances": Asked("GET", "/v1/balances?account={account}&cluster={cluster}", ("account", "cluster")),
     "getBalance": Asked("GET", "/v1/balances/{account}?cluster={cluster}", ("account", "cluster")),
+    "getBalanceTree": Asked(
+        "GET", "/v1/balance-trees/{account}?cluster={cluster}", ("account", "cluster")
+    ),
+    "getQueue": Asked("GET", "/v1/queue?cluster={cluster}&account={account}", ("account", "cluster")),
+    "listOwed": Asked("GET", "/v1/owed?cluster={cluster}&account={account}", ("account", "cluster")),
     "getCurrentAllocations": Asked("GET", "/v1/allocations/current?cluster={cluster}", ("cluster",)),
     "getCurrentDirectives": Asked("GET", "/v1/directives/current?cluster={cluster}", ("cluster",)),
     "getWorkload": Asked("GET", "/v1/workloads/{workload}?cluster={cluster}", ("workload", "cluster")),

@@ -42,6 +42,8 @@ DISCUSSES = {Role.ADMIN, Role.MANAGER, Role.LEAD, Role.RESEARCHER}
 MAY = {
     "listBalances": EVERYBODY,
     "getBalance": EVERYBODY,
+    "getBalanceTree": EVERYBODY,
+    "listOwed": EVERYBODY,
     "getUsage": EVERYBODY,
     "getBudgetVersusActual": EVERYBODY,
     "listMovements": EVERYBODY,
@@ -62,6 +64,7 @@ MAY = {
     "getCaller": EVERYBODY,
     "divide": EVERYBODY,
     "getCurrentAllocations": WORKERS,
+    "getQueue": WORKERS,
     "getWorkload": WORKERS,
     "getCurrentDirectives": {Role.ADMIN, Role.SCHEDULER, Role.AUDITOR},
     "listBooks": {Role.ADMIN, Role.AUDITOR},

@@ -97,3 +97,24 @@ def test_who_waits_is_told_of_a_cycle_once_it_is_recorded(database_url: str) -> 
         refused = client.get("/v1/directives/current", params={**asked, "wait_s": 6})
         assert refused.status_code == 422
     engine.dispose()
+
+
+def test_allocations_come_once_for_a_cursor_and_are_waited_for(database_url: str) -> None:
+    engine = make_engine(database_url)
+    world = contended(engine)
+    path = "/v1/allocations/current"
+    with TestClient(create_app(engine, CLOCK)) as client, ThreadPoolExecutor(1) as pool:
+        assert client.get(path, params={"cluster": "c", "after": 0, "wait_s": 1}).status_code == 404
+        earlier = world.cycle(NOON - 60)
+        first = client.get(path, params={"cluster": "c", "wait_s": 5}).json()
+        assert (first["cycle"], len(first["allocations"])) == (earlier["cycle"], len(earlier["allocations"]))
+        asked = {"cluster": "c", "after": first["cursor"]}
+        nothing = client.get(path, params=asked).json()
+        assert (nothing["cursor"], nothing["cycle"], nothing["allocations"]) == (first["cursor"], None, [])
+        waiting = pool.submit(client.get, path, params={**asked, "wait_s": 5})
+        newest = world.cycle(NOON)
+        told = waiting.result(20).json()
+        assert (told["cycle"], told["decisions"]) == (newest["cycle"], newest["decisions"])
+        assert told["cursor"] > first["cursor"]
+        assert client.get(path, params={**asked, "wait_s": 6}).status_code == 422
+    engine.dispose()

@@ -31,6 +31,9 @@ def test_every_path_has_a_method() -> None:
     assert answering("listBalances").balances(account="philly").balances[0].period == "2017-10"
     assert answering("getCurrentAllocations").allocations("philly").supply_gpus == 2490
     assert answering("getCurrentDirectives").directives("philly").starts[0].hosts == {"m12": 8000}
+    assert answering("getBalanceTree").balance_tree("philly").nodes[1].depth == 1
+    assert answering("getQueue").queue("philly").rows[0].ratios[1].ratio == "0.418300"
+    assert answering("listOwed").owed("philly").rows[0].hours == 24
     assert answering("getUsage").usage("account").rows[0].gpu_hours == Decimal("900.000")
     assert answering("listMovements").movements("philly/ee9e8c").movements[0].code == "charge"
     assert answering("listMovements").movements("philly/ee9e8c").limits[0].gpu_ms == 360_000_000

@@ -9,17 +9,17 @@ from gpuledger.api import parameters
 from gpuledger.api.access import Asking, needs
 from gpuledger.api.answers import Cycle, Directives
 from gpuledger.api.context import Context
-from gpuledger.api.newer import WAIT_MAX_S, of_ledger
+from gpuledger.api.newer import WAIT_MAX_S, Newer, of_ledger
 from gpuledger.database.engine import Reader, reading
 from gpuledger.identity.caller import Caller
 from gpuledger.identity.roles import Right
 from gpuledger.kernel.clock import instant, iso
 from gpuledger.kernel.errors import NotFound
-from gpuledger.ledger import queries
+from gpuledger.ledger import cycles, queries
 from gpuledger.ledger.as_of import seq_of, vector_of
 from gpuledger.ledger.ownership import within
 from gpuledger.policy.directives import directives
-from gpuledger.policy.kept import latest_cycle
+from gpuledger.policy.kept import as_told
 from gpuledger.policy.orders import STALE_AFTER_S
 
 WAITING_MAX = 1000
@@ -38,7 +38,12 @@ def router(context: Context) -> APIRouter:
     """Return the paths, reading through the context's database."""
     routes = APIRouter(prefix="/v1", tags=["ledger"])
     newer = of_ledger(context)
+    _add_allocations(routes, context, newer)
+    _add_directives(routes, context, newer)
+    return routes
 
+
+def _add_allocations(routes: APIRouter, context: Context, newer: Newer) -> None:
     @routes.get(
         "/allocations/current",
         operation_id="getCurrentAllocations",
@@ -46,23 +51,29 @@ def router(context: Context) -> APIRouter:
         response_model=Cycle,
         **needs(Right.READ_WORK),
     )
-    def get_current_allocations(
-        cluster: parameters.RequiredCluster, caller: Asking, as_of: parameters.AsOf = None
+    async def get_current_allocations(
+        cluster: parameters.RequiredCluster,
+        caller: Asking,
+        after: After = None,
+        wait_s: Wait = 0,
+        as_of: parameters.AsOf = None,
     ) -> dict[str, Any]:
-        """Return what was issued, and each decision with its reason; those to wait only while few wait."""
-        caller.cluster(cluster)
-        with reading(context.engine) as reader:
-            queries.require_cluster(reader, cluster)
-            believed = context.believed(reader, as_of)
-            at_s, seq = context.now_or(believed), seq_of(vector_of(reader, believed), cluster)
-            found = latest_cycle(reader, cluster, at_s=at_s, seq=seq, waiting_max=WAITING_MAX)
-            if found is None:
-                raise NotFound(
-                    f"the policy has not run for cluster {cluster!r}",
-                    hint=f"gpuledger cycle --cluster {cluster}",
-                )
-            return {**_cut(reader, found, caller), "as_of": context.as_of(believed)}
+        """Return what was issued, and each decision with its reason; those to wait only while few wait.
 
+        With the `cursor` of the last answer, only what is newer: `cycle` is null where nothing is, and with `wait_s`
+        that is waited for, for so long at most.
+        """
+        caller.cluster(cluster)
+
+        async def ask() -> dict[str, Any]:
+            return await run_in_threadpool(_allocations, context, caller, cluster, after, as_of)
+
+        # Without a cursor everything is news, and what the books said at an earlier time does not change.
+        patience_s = wait_s if as_of is None and after is not None else 0
+        return await newer.answered(cluster, patience_s, ask, lambda told: told["cycle"] is not None)
+
+
+def _add_directives(routes: APIRouter, context: Context, newer: Newer) -> None:
     @routes.get(
         "/directives/current",
         operation_id="getCurrentDirectives",
@@ -91,7 +102,26 @@ def router(context: Context) -> APIRouter:
         patience_s = wait_s if as_of is None else 0
         return await newer.answered(cluster, patience_s, ask, lambda told: told["cycle"] is not None)
 
-    return routes
+
+def _allocations(
+    context: Context, caller: Caller, cluster: str, after: int | None, as_of: str | None
+) -> dict[str, Any]:
+    with reading(context.engine) as reader:
+        queries.require_cluster(reader, cluster)
+        believed = context.believed(reader, as_of)
+        at_s, seq = context.now_or(believed), seq_of(vector_of(reader, believed), cluster)
+        word = cycles.newest_word(reader, cluster, at_s=at_s, seq=seq)
+        if word is None:
+            raise NotFound(
+                f"the policy has not run for cluster {cluster!r}",
+                hint=f"gpuledger cycle --cluster {cluster}",
+            )
+        seen = {"cursor": word.newest.seq, "as_of": context.as_of(believed)}
+        if word.newest.seq == after:
+            nothing: dict[str, Any] = {"cycle": None, "supply_gpus": None, "allocations": [], "decisions": []}
+            return {"cluster": cluster, **nothing, **seen}
+        found = as_told(reader, cluster, word, waiting_max=WAITING_MAX)
+        return {**_cut(reader, found, caller), **seen}
 
 
 def _directives(
