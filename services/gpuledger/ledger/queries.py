@@ -284,11 +284,7 @@ def is_inner(reader: Reader | Writer, account: str) -> bool:
 
 
 def require_account(reader: Reader | Writer, account: str) -> None:
-    """Check that an account exists.
-
-    Raises:
-        NotFound: With the nearest names when it does not.
-    """
+    """Check that an account exists; raises NotFound with the nearest names when it does not."""
     check_account(account, account_paths(reader))
 
 
