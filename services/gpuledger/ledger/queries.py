@@ -368,9 +368,7 @@ def _policy_applied(body: str) -> PolicyApplied:
     return applied
 
 
-def rate_cards(
-    connection: Reader | Writer, as_of: AsOf = None, book: str | None = None
-) -> dict[str, Rates]:
+def rate_cards(connection: Reader | Writer, as_of: AsOf = None, book: str | None = None) -> dict[str, Rates]:
     """Return book -> the rate card that its charges followed at a recorded time, now unless given; of one book or all.
 
     Books that followed none are absent.
