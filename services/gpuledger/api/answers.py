@@ -64,25 +64,6 @@ class OneBalance(Balance):
     as_of: str = AsOf
 
 
-class Cycle(Answer):
-    """The newest cycle of the policy for a cluster."""
-
-    cluster: str
-    cursor: int = Field(description="Stands for everything up to here: `after` of the next question.")
-    cycle: str | None = Field(description="Null where nothing is newer than the cursor that was sent.")
-    supply_gpus: int | str | None = Field(description="Whole GPUs, or a decimal string.")
-    allocations: list[dict[str, Any]]
-    decisions: list[dict[str, Any]]
-    reservations: list[dict[str, Any]] = Field(
-        default=[], description="GPUs that are kept for waiting workloads, by host in milli-GPU."
-    )
-    amendments: list[str] = Field(
-        default=[],
-        description="Ids of what amended the cycle since; decisions and reservations are those of by now.",
-    )
-    as_of: str = AsOf
-
-
 class WorkloadStory(Answer):
     """What happened to a workload, and while it waits, why."""
 

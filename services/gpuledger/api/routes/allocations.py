@@ -3,11 +3,12 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from gpuledger.api import parameters
 from gpuledger.api.access import Asking, needs
-from gpuledger.api.answers import Cycle, Directives
+from gpuledger.api.answers import Answer, AsOf, Directives
 from gpuledger.api.context import Context
 from gpuledger.api.newer import WAIT_MAX_S, Newer, of_ledger
 from gpuledger.database.engine import Reader, reading
@@ -32,6 +33,27 @@ StaleAfter = Annotated[
 Wait = Annotated[
     int, Query(description="Seconds to wait for something newer where there is nothing.", ge=0, le=WAIT_MAX_S)
 ]
+
+
+class Cycle(Answer):
+    """The newest cycle of the policy for a cluster."""
+
+    cluster: str
+    cursor: int = Field(
+        description="Stands for all up to here; null below: nothing is newer than what was sent."
+    )
+    cycle: str | None
+    supply_gpus: int | str | None = Field(description="Whole GPUs, or a decimal string.")
+    allocations: list[dict[str, Any]]
+    decisions: list[dict[str, Any]]
+    reservations: list[dict[str, Any]] = Field(
+        default=[], description="GPUs that are kept for waiting workloads, by host in milli-GPU."
+    )
+    amendments: list[str] = Field(
+        default=[],
+        description="Ids of what amended the cycle since; decisions and reservations are those of by now.",
+    )
+    as_of: str = AsOf
 
 
 def router(context: Context) -> APIRouter:
