@@ -13,7 +13,7 @@ from gpuledger.kernel.errors import Unavailable
 from gpuledger_pipelines.gate import Gate, Verdict
 from gpuledger_pipelines.noticing import notice_check
 from gpuledger_pipelines.partitions import DAY_AND_CLUSTER, Span, span_of
-from gpuledger_pipelines.resources import PROGRESS, Rewriting, Warehouse
+from gpuledger_pipelines.resources import PROGRESS, KeptDocs, Rewriting, Warehouse
 
 SUITE = "suite"
 """Name of the check behind each table."""
@@ -26,6 +26,8 @@ LEDGER_VIEWS = {
     "shares": "which share of which account was in force when",
     "accounts": "the program tree",
     "balances": "what was granted, charged and held, by period",
+    "placements": "which runs were told to hold how much on which host",
+    "rates": "what the time of a GPU model weighs, from when to when",
     "buckets": "samples of utilisation in buckets of five minutes",
 }
 
@@ -92,11 +94,15 @@ def warehouse_asset(
         name = restate.__name__
         RESTATES[name], GATES[name] = restate, gate
 
-        def compute(context: dg.AssetExecutionContext, warehouse: Warehouse) -> dg.MaterializeResult:  # type: ignore[type-arg] # Dagster compares the annotation with the bare class
+        def compute(
+            context: dg.AssetExecutionContext,
+            warehouse: Warehouse,
+            data_docs: KeptDocs,
+        ) -> dg.MaterializeResult:  # type: ignore[type-arg] # Dagster compares the annotation with the bare class
             span = span_of(context)
             with trying_again(context):
                 rows = restated(warehouse, name, span)
-                verdict = gate.run(warehouse.engine(), span)
+                verdict = gate.run(warehouse.engine(), span, data_docs.docs(), run_id=context.run.run_id)
             notice_check(warehouse, name, span, verdict)
             return dg.MaterializeResult(metadata={"rows": rows}, check_results=[_result(verdict)])
 
@@ -154,6 +160,16 @@ def _result(verdict: Verdict) -> dg.AssetCheckResult:
         description=verdict.summary,
         metadata={
             "expectations": verdict.expectation_count,
+            **_where(verdict),
             **{f.expectation: dg.MetadataValue.md(f.as_markdown()) for f in verdict.findings},
         },
     )
+
+
+def _where(verdict: Verdict) -> dict[str, dg.MetadataValue[str]]:
+    """Return where people read all that was tried, or why they cannot."""
+    if verdict.unkept:
+        return {"data docs": dg.MetadataValue.text(f"not kept: {verdict.unkept}")}
+    if "://" in verdict.page:
+        return {"data docs": dg.MetadataValue.url(verdict.page)}
+    return {"data docs": dg.MetadataValue.path(verdict.page)} if verdict.page else {}

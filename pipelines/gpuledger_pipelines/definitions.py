@@ -16,7 +16,7 @@ from gpuledger_pipelines.defs.owed import assets as owed
 from gpuledger_pipelines.defs.usage import assets as usage
 from gpuledger_pipelines.defs.waits import assets as waits
 from gpuledger_pipelines.defs.waste import assets as waste
-from gpuledger_pipelines.resources import URL_VARIABLE, Warehouse
+from gpuledger_pipelines.resources import URL_VARIABLE, KeptDocs, Warehouse
 from gpuledger_pipelines.schedules import ROLL_UP, hourly, nightly
 
 ASSETS = (
@@ -51,6 +51,7 @@ defs = dg.Definitions(
     sensors=[watermark, follow, notices],
     resources={
         "warehouse": Warehouse(url=dg.EnvVar(URL_VARIABLE)),
+        "data_docs": KeptDocs(),
         "close": PeriodClose.configure_at_launch(),
     },
     # The work is done by PostgreSQL; a process per step would only import the libraries again.

@@ -1,8 +1,8 @@
 """Running a Great Expectations suite over the rows that a run restated.
 
-The library is imported when the first gate runs: it takes seconds, and defining the gates must not. Its
-context is ephemeral: nothing is written, nothing phones home. ``add_postgres`` refuses the URL of a socket,
-which the embedded PostgreSQL has; the generic SQL source takes it.
+The library is imported when the first gate runs: it takes seconds, and defining the gates must not. The
+context that it validates in is ephemeral, and nothing phones home; what it found is kept by ``data_docs``.
+``add_postgres`` refuses the URL of a socket, which the embedded PostgreSQL has; the generic SQL source takes it.
 """
 
 import logging
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from gpuledger_pipelines.partitions import Span
+from gpuledger_pipelines.data_docs.folder import DataDocs, Tried
+from gpuledger_pipelines.partitions import Span, utc_days
 from gpuledger_pipelines.resources import PROGRESS, calendar
 
 if TYPE_CHECKING:
-    from great_expectations.core import ExpectationValidationResult
+    from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
     from great_expectations.expectations.expectation import Expectation
 
     from gpuledger.kernel.calendar import Calendar
@@ -87,11 +88,15 @@ class Verdict:
         findings: Those that do not hold.
         outdated: The ledger has moved on since the rows were computed, so a difference proves nothing;
             the next run settles it.
+        page: Where people find all that was tried; empty where it was not kept.
+        unkept: Why it was not.
     """
 
     expectation_count: int
     findings: tuple[Finding, ...] = field(default=())
     outdated: bool = False
+    page: str = ""
+    unkept: str = ""
 
     @property
     def passed(self) -> bool:
@@ -123,8 +128,17 @@ class Gate:
     where: str
     expect: Expect
 
-    def run(self, engine: sa.Engine, span: Span) -> Verdict:
-        """Try every expectation on the rows of the span."""
+    def run(
+        self, engine: sa.Engine, span: Span, docs: DataDocs | None = None, *, run_id: str = ""
+    ) -> Verdict:
+        """Try every expectation on the rows of the span.
+
+        Args:
+            engine: The database that holds the warehouse.
+            span: What was restated.
+            docs: Where to keep what was found; nowhere unless given.
+            run_id: The run that asks, for whoever reads there.
+        """
         started = time.perf_counter()
         with engine.connect() as connection:
             subject = Subject(span, calendar(connection))
@@ -132,8 +146,13 @@ class Gate:
         query = f"SELECT * FROM warehouse.{self.table} WHERE {restated}"
         url = engine.url.render_as_string(hide_password=False)
         expectations = list(self.expect(subject))
-        findings = tuple(validate(url, query, expectations, self.key))
-        verdict = Verdict(len(expectations), findings, bool(findings) and _moved_on(engine, span))
+        result = validate(url, query, expectations, self.key)
+        findings = findings_of(result)
+        first, last = utc_days(span.from_s, span.to_s)
+        tried = Tried(self.table, span.cluster, f"{first} to {last}", run_id)
+        page, unkept = kept(docs, tried, result, expectations)
+        outdated = bool(findings) and _moved_on(engine, span)
+        verdict = Verdict(len(expectations), findings, outdated, page, unkept)
         PROGRESS.info(
             "%s: %s: %s in %.1f s", span.cluster, self.table, verdict.summary, time.perf_counter() - started
         )
@@ -170,8 +189,8 @@ def _times(subject: Subject) -> dict[str, object]:
 
 def validate(
     url: str, query: str, expectations: "Sequence[Expectation]", key: Sequence[str]
-) -> list[Finding]:
-    """Try the expectations on the rows of a query; return what does not hold."""
+) -> "ExpectationSuiteValidationResult":
+    """Try the expectations on the rows of a query; return what the library says of each."""
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig
     from great_expectations.datasource.fluent.interfaces import GxDatasourceWarning
@@ -189,12 +208,35 @@ def validate(
             data=asset.add_batch_definition_whole_table("rows"),
             suite=context.suites.add(gx.ExpectationSuite(name="rows", expectations=list(expectations))),
         )
-        result = context.validation_definitions.add(definition).run(
+        return context.validation_definitions.add(definition).run(
             result_format={"result_format": "COMPLETE", "unexpected_index_column_names": list(key)}
         )
     finally:
         source.get_execution_engine().close()
-    return [_finding(outcome) for outcome in result.results if not outcome.success]
+
+
+def findings_of(result: "ExpectationSuiteValidationResult") -> tuple[Finding, ...]:
+    """Return what does not hold."""
+    return tuple(_finding(outcome) for outcome in result.results if not outcome.success)
+
+
+def kept(
+    docs: DataDocs | None,
+    tried: Tried,
+    result: "ExpectationSuiteValidationResult",
+    expectations: "Sequence[Expectation]",
+) -> tuple[str, str]:
+    """Keep a result where one is kept; return where its page is, or why there is none.
+
+    A folder that cannot be written stops no roll-up: what was found counts, and is told all the same.
+    """
+    if docs is None:
+        return "", ""
+    try:
+        return docs.link(docs.keep(tried, result, expectations)), ""
+    except OSError as error:
+        PROGRESS.warning("%s: what the gate of %s found is not kept: %s", tried.cluster, tried.table, error)
+        return "", f"{error}; GPULEDGER_DATA_DOCS names the folder"
 
 
 def _finding(outcome: "ExpectationValidationResult") -> Finding:

@@ -1,4 +1,4 @@
-"""The one resource: the database that holds both the ledger's read views and the warehouse."""
+"""The resources: the database with the ledger's read views and the warehouse, and the folder of Data Docs."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -13,6 +13,7 @@ from gpuledger.database.engine import make_engine
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import Unavailable
 from gpuledger.settings import load
+from gpuledger_pipelines.data_docs.folder import DataDocs
 from gpuledger_pipelines.statements import statement
 
 URL_VARIABLE = "GPULEDGER_DATABASE_URL"
@@ -74,6 +75,26 @@ class Warehouse(dg.ConfigurableResource):  # type: ignore[type-arg]
                 f"the database cannot be used now: {error.orig}",
                 hint=f"check {URL_VARIABLE} and that PostgreSQL runs, then try again",
             ) from error
+
+
+class KeptDocs(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """Where gates keep what they found; when a run is over, however it ended, the index lists its pages."""
+
+    def docs(self) -> DataDocs:
+        """Return the folder that the settings name."""
+        return DataDocs.of(load())
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["KeptDocs"]:
+        """List the pages of the run at its end."""
+        del context  # what Dagster calls it with
+        try:
+            yield self
+        finally:
+            try:
+                self.docs().build()
+            except OSError as error:
+                PROGRESS.warning("the index of Data Docs was not made: %s", error)
 
 
 class Rewriting:

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import Clock, SystemClock, seconds
 from gpuledger.kernel.errors import GpuledgerError, Refused, Unavailable
+from gpuledger.settings import load
 from gpuledger_pipelines import home
+from gpuledger_pipelines.data_docs.folder import DataDocs
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -87,7 +89,9 @@ def main(arguments: Sequence[str] | None = None, clock: Clock | None = None) -> 
         return _told(error, BAD_USAGE)
     except GpuledgerError as error:
         return _told(error, FAILED)
-    document = {"clusters": [summary.as_json() for summary in summaries]}
+    docs = DataDocs.of(load())
+    document: dict[str, object] = {"clusters": [summary.as_json() for summary in summaries]}
+    document["data_docs"] = docs.link(docs.index) if docs.index.exists() else None
     sys.stdout.write(json.dumps(document, indent=None if options.json else 2) + "\n")
     return max((status_of(summary) for summary in summaries), key=_BY_WEIGHT.index, default=DONE)
 

@@ -113,6 +113,16 @@ class Settings(BaseSettings):
         le=24 * 31,
         description="How long after a period's end a close waits for sources that have not told all of it.",
     )
+    data_docs: Path | None = Field(
+        default=None,
+        description="The folder of what gates found, results and pages; unset means data-docs in the data folder.",
+    )
+    data_docs_kept: int = Field(
+        default=30, ge=1, le=10_000, description="How many results of each table and cluster are kept there."
+    )
+    data_docs_url: str | None = Field(
+        default=None, description="Where a web server shows the folder of the pages, if one does."
+    )
 
     notifications: Path | None = Field(
         default=None, description="A YAML file: who is told what; unset, nobody is told anything."
@@ -188,6 +198,11 @@ class Settings(BaseSettings):
     def closes_folder(self) -> Path:
         """Where the files of closes lie."""
         return self.home / "closes" if self.closes is None else self.closes
+
+    @property
+    def data_docs_folder(self) -> Path:
+        """Where results of gates and their pages lie."""
+        return self.home / "data-docs" if self.data_docs is None else self.data_docs
 
     @property
     def sacct_folder(self) -> Path:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import no_rows, shape
+from gpuledger_pipelines.expectations.shape import Law, no_rows, shape
 from gpuledger_pipelines.gate import Subject, in_place
 
 if TYPE_CHECKING:
@@ -76,17 +76,28 @@ def budget_vs_actual(subject: Subject) -> "list[Expectation]":
             "budget less delivered is the sum of its causes",
             f"SELECT period, account, budget_gpu_ms - delivered_gpu_ms AS variance_gpu_ms, {causes} AS causes_gpu_ms"
             f" FROM batch WHERE budget_gpu_ms - delivered_gpu_ms <> {causes}",
+            law=Law.CONSERVATION,
         ),
         no_rows(
             "either every cause is known or none",
             f"SELECT period, account FROM batch WHERE num_nulls({', '.join(CAUSES)})"
             f" <> CASE WHEN entitlement_gpu_ms IS NULL THEN {len(CAUSES)} ELSE 0 END",
+            law=Law.UNKNOWN,
         ),
         no_rows(
             "available is what the pots say",
             "SELECT period, account, available_gpu_ms FROM batch WHERE available_gpu_ms <> budget_gpu_ms"
             " + transferred_gpu_ms + credited_gpu_ms - expired_gpu_ms - charged_gpu_ms - held_gpu_ms",
+            law=Law.CONSERVATION,
         ),
-        no_rows("what is below zero corrects a period that was shut before", in_place(_BELOW_ZERO, subject)),
-        no_rows("the ledger has booked what its closed segments held", in_place(_AGAINST_SEGMENTS, subject)),
+        no_rows(
+            "what is below zero corrects a period that was shut before",
+            in_place(_BELOW_ZERO, subject),
+            law=Law.CLOSED,
+        ),
+        no_rows(
+            "the ledger has booked what its closed segments held",
+            in_place(_AGAINST_SEGMENTS, subject),
+            law=Law.CONSERVATION,
+        ),
     ]

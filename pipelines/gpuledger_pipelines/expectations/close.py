@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import no_rows, shape
+from gpuledger_pipelines.expectations.shape import Law, no_rows, shape
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
@@ -59,15 +59,18 @@ def statement(cluster: str, period: str) -> "list[Expectation]":
         no_rows(
             "a settled budget is empty",
             "SELECT account, left_gpu_ms_weighted FROM batch WHERE left_gpu_ms_weighted <> 0",
+            law=Law.CLOSED,
         ),
         no_rows(
             "what is left is what the movements leave",
             f"SELECT account, left_gpu_ms_weighted, {_LEFT} AS moved FROM batch WHERE left_gpu_ms_weighted <> {_LEFT}",
+            law=Law.CONSERVATION,
         ),
         no_rows(
             "what one account gave to another sums to nothing",
             "SELECT sum(transferred_gpu_ms_weighted) AS transferred FROM batch"
             " HAVING sum(transferred_gpu_ms_weighted) <> 0",
+            law=Law.CONSERVATION,
         ),
-        no_rows("the statement is what the ledger's balances say", against),
+        no_rows("the statement is what the ledger's balances say", against, law=Law.CLOSED),
     ]

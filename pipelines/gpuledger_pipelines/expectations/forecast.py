@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gpuledger.warehouse.forecast_tables import forecast as table
-from gpuledger_pipelines.expectations.shape import no_rows, shape
+from gpuledger_pipelines.expectations.shape import Law, no_rows, shape
 from gpuledger_pipelines.forecasting import LEAST_DAYS
 from gpuledger_pipelines.gate import PERIODS, Subject, in_place
 
@@ -43,15 +43,21 @@ def forecast(subject: Subject) -> "list[Expectation]":
             "there is a forecast with both ends of its band, or a reason",
             f"SELECT {at}, {foreseen}, reason FROM batch"
             f" WHERE num_nulls({foreseen}) <> CASE WHEN reason IS NULL THEN 0 ELSE {len(FORESEEN)} END",
+            law=Law.UNKNOWN,
         ),
         no_rows(
             "nothing is foretold from a short history, or of a period that is over",
             f"SELECT {at}, history_day_count, left_day_count FROM batch"
             f" WHERE forecast_gpu_ms IS NOT NULL AND (history_day_count < {LEAST_DAYS} OR left_day_count < 1)",
+            law=Law.UNKNOWN,
         ),
         no_rows(
             "nothing was known that happens after the run's present",
             in_place(f"SELECT {at}, as_of_at FROM batch WHERE as_of_at <> to_timestamp(:now_s)", subject),
         ),
-        no_rows("every budget has a line, with what was delivered of it", in_place(_AGAINST_BUDGET, subject)),
+        no_rows(
+            "every budget has a line, with what was delivered of it",
+            in_place(_AGAINST_BUDGET, subject),
+            law=Law.DROPPED,
+        ),
     ]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import day_rows, no_rows, one_of, shape
+from gpuledger_pipelines.expectations.shape import Law, day_rows, no_rows, one_of, shape
 from gpuledger_pipelines.gate import Subject, in_place
 from gpuledger_pipelines.partitions import days_touched
 
@@ -64,10 +64,14 @@ def host_health_day(subject: Subject) -> "list[Expectation]":
             "the conditions sum to what was installed",
             f"SELECT day, host, installed_gpu_ms, {conditions} AS conditions_gpu_ms FROM batch"
             f" WHERE installed_gpu_ms <> {conditions}",
+            law=Law.PARTITION,
         ),
-        no_rows("installed is what the inventory says, by host", in_place(inventory, subject)),
+        no_rows(
+            "installed is what the inventory says, by host", in_place(inventory, subject), law=Law.DROPPED
+        ),
         no_rows(
             "together the hosts are the cluster, installed and unhealthy",
             in_place(_AGAINST_STATES.format(days=day_rows(touched)), subject),
+            law=Law.CONSERVATION,
         ),
     ]

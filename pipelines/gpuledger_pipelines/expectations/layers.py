@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import day_rows, no_rows, shape
+from gpuledger_pipelines.expectations.shape import Law, day_rows, no_rows, shape
 from gpuledger_pipelines.gate import Subject, in_place
 from gpuledger_pipelines.partitions import days_touched
 
@@ -95,8 +95,16 @@ def gpu_bucket(subject: Subject) -> "list[Expectation]":
     """Return the suite of ``gpu_bucket``."""
     return [
         *_partition(BUCKET_KEY, PARTITION),
-        no_rows("allocated and unallocated are the usage of the bucket", in_place(_AGAINST_USAGE, subject)),
-        no_rows("installed is what the inventory says, to the second", in_place(_AGAINST_INVENTORY, subject)),
+        no_rows(
+            "allocated and unallocated are the usage of the bucket",
+            in_place(_AGAINST_USAGE, subject),
+            law=Law.CONSERVATION,
+        ),
+        no_rows(
+            "installed is what the inventory says, to the second",
+            in_place(_AGAINST_INVENTORY, subject),
+            law=Law.DROPPED,
+        ),
         no_rows(
             "a bucket begins on a quarter of an hour, and not after the run's present",
             in_place(
@@ -112,7 +120,11 @@ def gpu_hour(subject: Subject) -> "list[Expectation]":
     """Return the suite of ``gpu_hour``."""
     return [
         *_partition(HOUR_KEY, PARTITION),
-        no_rows("an hour is the sum of its buckets in every state", in_place(_AGAINST_BUCKETS, subject)),
+        no_rows(
+            "an hour is the sum of its buckets in every state",
+            in_place(_AGAINST_BUCKETS, subject),
+            law=Law.CONSERVATION,
+        ),
     ]
 
 
@@ -132,6 +144,7 @@ def layer_metrics_hour(subject: Subject) -> "list[Expectation]":
                 """,
                 subject,
             ),
+            law=Law.CONSERVATION,
         ),
         no_rows(
             "allocated and unallocated are the usage of the hour",
@@ -149,6 +162,7 @@ def layer_metrics_hour(subject: Subject) -> "list[Expectation]":
                 """,
                 subject,
             ),
+            law=Law.CONSERVATION,
         ),
     ]
 
@@ -158,8 +172,14 @@ def layer_metrics_day(subject: Subject) -> "list[Expectation]":
     return [
         *_partition(DAY_KEY, AMOUNTS),
         _met_is_part_of_both("day"),
-        no_rows("days sum to the usage between their edges", _days_against_usage(subject)),
-        no_rows("a day is the sum of its buckets in every state", _days_against_buckets(subject)),
+        no_rows(
+            "days sum to the usage between their edges", _days_against_usage(subject), law=Law.CONSERVATION
+        ),
+        no_rows(
+            "a day is the sum of its buckets in every state",
+            _days_against_buckets(subject),
+            law=Law.CONSERVATION,
+        ),
     ]
 
 
@@ -210,22 +230,26 @@ def _partition(key: tuple[str, str], amounts: tuple[str, ...]) -> "list[Expectat
             "the states sum to what was installed, and the residual is 0",
             f"SELECT {at}, installed_gpu_ms, {states} AS states_gpu_ms, residual_gpu_ms FROM batch"
             f" WHERE residual_gpu_ms <> 0 OR {states} <> installed_gpu_ms",
+            law=Law.PARTITION,
         ),
         no_rows(
             "no more is occupied than is installed",
             f"SELECT {at}, allocated_gpu_ms + unallocated_gpu_ms AS occupied_gpu_ms, installed_gpu_ms"
             " FROM batch WHERE allocated_gpu_ms + unallocated_gpu_ms > installed_gpu_ms",
+            law=Law.PARTITION,
         ),
         no_rows(
             "what needs an inventory is missing exactly where a reason says so",
             f"SELECT {at}, reason FROM batch"
             f" WHERE num_nulls({', '.join(unknown)})"
             f" <> CASE WHEN reason IS NULL THEN 0 ELSE {len(unknown)} END",
+            law=Law.UNKNOWN,
         ),
         no_rows(
             "what is unhealthy and occupied is a part of what is occupied",
             f"SELECT {at}, unhealthy_occupied_gpu_ms, allocated_gpu_ms + unallocated_gpu_ms AS occupied_gpu_ms"
             " FROM batch WHERE unhealthy_occupied_gpu_ms > allocated_gpu_ms + unallocated_gpu_ms",
+            law=Law.PARTITION,
         ),
     ]
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import no_rows, shape
+from gpuledger_pipelines.expectations.shape import Law, no_rows, shape
 from gpuledger_pipelines.gate import Subject, in_place
 
 if TYPE_CHECKING:
@@ -48,12 +48,17 @@ def owed_hour(subject: Subject) -> "list[Expectation]":
             "SELECT hour_at, account, owed_gpu_ms, entitlement_gpu_ms, demand_gpu_ms FROM batch"
             " WHERE owed_gpu_ms IS DISTINCT FROM"
             " CASE WHEN entitlement_gpu_ms IS NOT NULL THEN least(entitlement_gpu_ms, demand_gpu_ms) END",
+            law=Law.UNKNOWN,
         ),
         no_rows(
             "what runs hold is demand too",
             "SELECT hour_at, account, delivered_gpu_ms, demand_gpu_ms FROM batch"
             " WHERE delivered_gpu_ms > demand_gpu_ms",
         ),
-        no_rows("entitlements are at most the healthy capacity", in_place(_AGAINST_CAPACITY, subject)),
-        no_rows("delivered is the allocated usage", in_place(_AGAINST_USAGE, subject)),
+        no_rows(
+            "entitlements are at most the healthy capacity",
+            in_place(_AGAINST_CAPACITY, subject),
+            law=Law.CONSERVATION,
+        ),
+        no_rows("delivered is the allocated usage", in_place(_AGAINST_USAGE, subject), law=Law.CONSERVATION),
     ]

@@ -1,6 +1,7 @@
 """What every suite says: the columns, what may not be missing, what may not be negative, what is unique."""
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gpuledger_pipelines.partitions import DaysTouched
@@ -33,7 +34,11 @@ def shape(
     return [
         ExpectTableColumnsToMatchSet(column_set=columns, exact_match=True),
         ExpectCompoundColumnsToBeUnique(column_list=list(key)),
-        no_rows("nothing is missing that may not be", f"SELECT * FROM batch WHERE num_nulls({required}) > 0"),
+        no_rows(
+            "nothing is missing that may not be",
+            f"SELECT * FROM batch WHERE num_nulls({required}) > 0",
+            law=Law.DROPPED,
+        ),
         no_rows("no amount is negative", f"SELECT * FROM batch WHERE least({', '.join(amounts)}) < 0"),
     ]
 
@@ -55,16 +60,29 @@ def day_rows(days: DaysTouched) -> str:
     )
 
 
-def no_rows(what_holds: str, query: str) -> "Expectation":
+class Law(StrEnum):
+    """Which law of the design exceptions would break, as the class in ``laws`` that expects none."""
+
+    CONSERVATION = "ExpectConservation"
+    DROPPED = "ExpectNothingDropped"
+    CLOSED = "ExpectClosedToStay"
+    PARTITION = "ExpectPartition"
+    UNKNOWN = "ExpectUnknownNotZero"
+    NONE = "ExpectNoRows"
+
+
+def no_rows(what_holds: str, query: str, *, law: Law = Law.NONE) -> "Expectation":
     """Expect a query for exceptions to find none.
 
     Args:
         what_holds: What is expected, in words; it names the finding.
         query: Returns a row for every exception; ``batch`` is the table of the restated rows.
+        law: The law that exceptions break; none where they are nonsense all the same.
     """
-    from great_expectations.expectations.core.unexpected_rows_expectation import UnexpectedRowsExpectation
+    from gpuledger_pipelines import laws
 
+    kind: type[laws.ExpectNoRows] = getattr(laws, law)
     # The library puts a subquery with an alias of its own in place of {batch}.
-    return UnexpectedRowsExpectation(
+    return kind(
         unexpected_rows_query=f"WITH batch AS (SELECT * FROM {{batch}}) {query}", description=what_holds
     )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import no_rows, one_of, shape
+from gpuledger_pipelines.expectations.shape import Law, no_rows, one_of, shape
 from gpuledger_pipelines.gate import Subject, in_place
 
 if TYPE_CHECKING:
@@ -58,7 +58,11 @@ def usage_bucket(subject: Subject) -> "list[Expectation]":
                 subject,
             ),
         ),
-        no_rows("buckets sum to the segments of the ledger", in_place(_AGAINST_SEGMENTS, subject)),
+        no_rows(
+            "buckets sum to the segments of the ledger",
+            in_place(_AGAINST_SEGMENTS, subject),
+            law=Law.CONSERVATION,
+        ),
     ]
 
 
@@ -68,7 +72,9 @@ def usage_hour(subject: Subject) -> "list[Expectation]":
         *shape((*HOUR_KEY, *AMOUNTS), key=HOUR_KEY, amounts=AMOUNTS),
         one_of("class", CLASSES),
         _used_is_part_of_sampled("hour_at"),
-        no_rows("an hour is the sum of its buckets", in_place(_AGAINST_BUCKETS, subject)),
+        no_rows(
+            "an hour is the sum of its buckets", in_place(_AGAINST_BUCKETS, subject), law=Law.CONSERVATION
+        ),
     ]
 
 
@@ -77,4 +83,5 @@ def _used_is_part_of_sampled(at: str) -> "Expectation":
         "used is at most sampled",
         f"SELECT {at}, account, class, used_gpu_ms, sampled_gpu_ms FROM batch"
         " WHERE used_gpu_ms > sampled_gpu_ms",
+        law=Law.UNKNOWN,
     )

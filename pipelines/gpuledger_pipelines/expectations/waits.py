@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import no_rows, one_of, shape
+from gpuledger_pipelines.expectations.shape import Law, no_rows, one_of, shape
 from gpuledger_pipelines.expectations.usage import CLASSES
 from gpuledger_pipelines.gate import Subject, in_place
 from gpuledger_pipelines.partitions import days_touched
@@ -63,6 +63,7 @@ def queue_wait_day(subject: Subject) -> "list[Expectation]":
             f"SELECT {at}, request_count, started_count, waiting_count, withdrawn_count FROM batch"
             " WHERE request_count <> started_count + waiting_count + withdrawn_count"
             " OR at_once_count > started_count OR request_count = 0",
+            law=Law.DROPPED,
         ),
         no_rows(
             "every request is listed with how long it waited, and none longer than the longest",
@@ -84,7 +85,11 @@ def queue_wait_day(subject: Subject) -> "list[Expectation]":
             " started_after_s[(started_count * 900 + 999) / 1000],"
             " started_after_s[(started_count * 990 + 999) / 1000])",
         ),
-        no_rows("every wait of the ledger is counted once, with its length", in_place(against, subject)),
+        no_rows(
+            "every wait of the ledger is counted once, with its length",
+            in_place(against, subject),
+            law=Law.DROPPED,
+        ),
         no_rows(
             "who waits was counted up to the run's present",
             in_place(f"SELECT {at}, as_of_at FROM batch WHERE as_of_at <> to_timestamp(:now_s)", subject),

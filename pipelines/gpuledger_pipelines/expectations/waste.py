@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpuledger_pipelines.expectations.shape import day_rows, no_rows, shape
+from gpuledger_pipelines.expectations.shape import Law, day_rows, no_rows, shape
 from gpuledger_pipelines.gate import Subject, in_place
 from gpuledger_pipelines.partitions import days_touched
 
@@ -65,15 +65,19 @@ def waste_day(subject: Subject) -> "list[Expectation]":
             f"SELECT {at}, squatted_gpu_ms, idle_gpu_ms, low_gpu_ms, used_gpu_ms, sampled_gpu_ms FROM batch"
             " WHERE squatted_gpu_ms > idle_gpu_ms OR idle_gpu_ms + low_gpu_ms > sampled_gpu_ms"
             " OR used_gpu_ms > sampled_gpu_ms",
+            law=Law.UNKNOWN,
         ),
         no_rows(
             "who squats does it with a run",
             f"SELECT {at}, squatted_gpu_ms, squatting_run_count FROM batch"
             " WHERE (squatted_gpu_ms > 0) <> (squatting_run_count > 0)",
         ),
-        no_rows("allocated is what runs of the ledger held, by person", in_place(held, subject)),
+        no_rows(
+            "allocated is what runs of the ledger held, by person", in_place(held, subject), law=Law.DROPPED
+        ),
         no_rows(
             "allocated and sampled of a day are those of its usage",
             in_place(_AGAINST_USAGE.format(days=day_rows(touched)), subject),
+            law=Law.CONSERVATION,
         ),
     ]

@@ -87,6 +87,8 @@ def show_rollup(summary: dict[str, Any]) -> None:
             f"{c['cluster']}: {c['from']} to {c['to']}, {rows:,} rows, {c['checks_passed']} gates passed,"
             f" {c['checks_failed']} failed"
         )
+    if summary.get("data_docs"):
+        print(f"what gates found: {summary['data_docs']}")
 
 
 def serve(

@@ -16,6 +16,7 @@ from gpuledger.notify.notices import CloseFailed
 from gpuledger.settings import load
 from gpuledger_pipelines.close_gate import gate
 from gpuledger_pipelines.noticing import notice_close
+from gpuledger_pipelines.data_docs.folder import DataDocs
 from gpuledger_pipelines.resources import Warehouse
 
 CLOSE = "close_period"
@@ -102,9 +103,9 @@ def settle(version: int, told: dict, close: PeriodClose, warehouse: Warehouse) -
 @dg.op(retry_policy=AGAIN)
 def validate(context: dg.OpExecutionContext, version: int, close: PeriodClose, warehouse: Warehouse) -> int:
     """Check the laws, and the statement by Great Expectations."""
-    url = warehouse.engine().url.render_as_string(hide_password=False)
+    url, docs = warehouse.engine().url.render_as_string(hide_password=False), DataDocs.of(load())
     with step_of(close, warehouse) as closer:
-        checks = steps.validate(closer, version, lambda place: gate(url, place))
+        checks = steps.validate(closer, version, lambda place: gate(url, place, docs))
     context.add_output_metadata({"expectations": checks})
     return version
 

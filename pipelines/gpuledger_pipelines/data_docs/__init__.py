@@ -1,0 +1,1 @@
+"""What gates found, kept and shown: results in a folder, and Data Docs made of them."""
