@@ -1,6 +1,7 @@
 -- Gives host (state, milli, from_s, to_s), the inventory in the window, and held (state, milli, from_s, to_s),
--- what runs held of GPUs that were not healthy. A run's GPUs are spread evenly over the hosts it names, the
--- odd milli-GPUs to the first; a run that names no host is taken to be on healthy ones.
+-- what runs held of GPUs that were not healthy. A run's GPUs lie on its hosts as was told of it (:seats and with it, from
+-- when to when); where nothing was, they are spread evenly over the hosts it names, the odd milli-GPUs to the first. A run
+-- that names no host is taken to be on healthy ones.
 host AS (
     SELECT host, state, gpus * 1000 AS milli,
            greatest(floor(extract(epoch FROM from_at))::bigint, :from_s) AS from_s,
@@ -9,13 +10,28 @@ host AS (
     WHERE cluster = :cluster
       AND from_at < to_timestamp(:to_s) AND (to_at IS NULL OR to_at > to_timestamp(:from_s))
 ),
+seat AS (
+    SELECT workload, run, from_s, to_s, each::jsonb AS each
+    FROM unnest(CAST(:seat_workloads AS text[]), CAST(:seat_runs AS text[]), CAST(:seat_froms AS bigint[]),
+                CAST(:seat_tos AS bigint[]), CAST(:seats AS text[])) AS told (workload, run, from_s, to_s, each)
+),
+-- The seats of a run leave no gap, so a segment is cut by them and lasts as long as before. What does not fit the segment
+-- says nothing of it.
 part AS (
     SELECT named.host,
-           segment.gpus_milli / cardinality(segment.hosts)
-               + (named.position <= segment.gpus_milli % cardinality(segment.hosts))::int AS milli,
-           floor(extract(epoch FROM segment.from_at))::bigint AS from_s,
-           coalesce(floor(extract(epoch FROM segment.until_at))::bigint, :now_s) AS to_s
+           CASE WHEN jsonb_exists_all(each, segment.hosts)
+                     AND (SELECT (count(*), sum(value::bigint)) FROM jsonb_each_text(each))
+                         = (cardinality(segment.hosts)::bigint, segment.gpus_milli::numeric)
+                THEN (each ->> named.host)::bigint
+                ELSE segment.gpus_milli / cardinality(segment.hosts)
+                     + (named.position <= segment.gpus_milli % cardinality(segment.hosts))::int
+           END AS milli,
+           greatest(floor(extract(epoch FROM segment.from_at))::bigint, seat.from_s) AS from_s,
+           least(coalesce(floor(extract(epoch FROM segment.until_at))::bigint, :now_s), seat.to_s) AS to_s
     FROM ledger_read.segments AS segment
+    LEFT JOIN seat ON seat.workload = segment.workload AND seat.run = segment.run
+        AND seat.from_s < coalesce(extract(epoch FROM segment.until_at), :now_s)
+        AND seat.to_s > extract(epoch FROM segment.from_at)
     CROSS JOIN LATERAL unnest(segment.hosts) WITH ORDINALITY AS named (host, position)
     WHERE segment.cluster = :cluster
       AND segment.from_at < to_timestamp(:to_s)

@@ -77,9 +77,15 @@ def host_spells(reader: Reader, asked: Asked) -> list[Spell]:
     Told by a start from the beginning, by a resize from its time on. Amounts say nothing where they do not add up to
     the size of the run or name other hosts than it is on. Runs of which nobody told are absent.
     """
-    found: list[Spell] = []
     several = "AND cardinality(s.hosts) > 1"
-    facts = _facts(reader, asked, ("workload.started", "workload.resized"), '"host_gpus_milli"', several)
+    return host_spells_of(
+        _facts(reader, asked, ("workload.started", "workload.resized"), '"host_gpus_milli"', several)
+    )
+
+
+def host_spells_of(facts: Mapping[tuple[str, str], Sequence[Known]]) -> list[Spell]:
+    """Return the same from (book, workload) -> its starts and resizes, in sequence."""
+    found: list[Spell] = []
     for (book, workload), known in facts.items():
         claims: dict[str, list[Known]] = {}
         for fact in known:

@@ -25,7 +25,8 @@ VIEWS = ("ledger_read.segments", "ledger_read.waits", "ledger_read.hosts", "ledg
          "ledger_read.balances", "ledger_read.periods", "ledger_read.buckets", "ledger_read.organisation",
          "ledger_read.books", "ledger_read.holds", "ledger_read.watermarks", "ledger_read.submissions",
          "ledger_read.segment_versions", "ledger_read.wait_versions", "ledger_read.host_versions",
-         "ledger_read.share_versions", "ledger_read.seals", "ledger_read.asked", "ledger_read.posted")  # fmt: skip
+         "ledger_read.share_versions", "ledger_read.seals", "ledger_read.asked", "ledger_read.posted",
+         "ledger_read.rates", "ledger_read.placements")  # fmt: skip
 WAREHOUSE_VIEWS = ("warehouse.demand_hour", "warehouse.entitlement_hour", "warehouse.waste_period")
 OWN_VIEWS = ("telemetry.run_buckets",)
 """What the ledger itself reads."""

@@ -37,5 +37,6 @@ def test_every_parameter_is_known(name: str) -> None:
         "accounts", "numerators", "denominators", "days", "periods", "idle_below_ppm", "low_below_ppm",
         "squatted_after_s", "seq", "org_seq", "beyond_s", "first_period", "last_period", "history_s",
         "of_periods", "lows", "middles", "highs", "histories", "left_overs", "reasons",
+        "seats", "seat_workloads", "seat_runs", "seat_froms", "seat_tos",
     }  # fmt: skip
     assert set(sa.text(statement(name)).compile().params) <= known

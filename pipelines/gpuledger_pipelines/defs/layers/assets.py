@@ -7,13 +7,18 @@ from gpuledger_pipelines.defs.usage.assets import usage_bucket, usage_hour
 from gpuledger_pipelines.gate import BUCKETS, DAYS, HOURS
 from gpuledger_pipelines.partitions import BUCKET_S, Span, days_touched
 from gpuledger_pipelines.resources import Rewriting
+from gpuledger_pipelines.seats import seats_told
 
 
-@warehouse_asset(group="layers", gate=GPU_BUCKET, deps=[usage_bucket], ledger=("hosts", "segments"))
+@warehouse_asset(
+    group="layers", gate=GPU_BUCKET, deps=[usage_bucket], ledger=("hosts", "segments", "placements")
+)
 def gpu_bucket(rewriting: Rewriting, span: Span) -> int:
     """The state that every installed GPU was in, by 15 minutes UTC."""
     rewriting.delete(BUCKETS, span.binds)
-    return rewriting.insert("layers/gpu_bucket", {**span.binds, "bucket_s": BUCKET_S})
+    return rewriting.insert(
+        "layers/gpu_bucket", {**span.binds, **seats_told(rewriting, span), "bucket_s": BUCKET_S}
+    )
 
 
 @warehouse_asset(group="layers", gate=GPU_HOUR, deps=[gpu_bucket], ledger=("hosts",))

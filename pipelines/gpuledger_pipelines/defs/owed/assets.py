@@ -10,19 +10,23 @@ from gpuledger_pipelines.defs.usage.assets import usage_hour
 from gpuledger_pipelines.gate import HOURS
 from gpuledger_pipelines.partitions import HOUR_S, Span
 from gpuledger_pipelines.resources import Rewriting
+from gpuledger_pipelines.seats import seats_told
 
 
 @warehouse_asset(
     group="owed",
     gate=OWED_HOUR,
     deps=[usage_hour],
-    ledger=("segments", "waits", "hosts", "shares", "accounts"),
+    ledger=("segments", "placements", "waits", "hosts", "shares", "accounts"),
 )
 def owed_hour(rewriting: Rewriting, span: Span) -> int:
     """Entitlement E, demand D, owed W = min(E, D) and delivered L."""
     found = entitled(rewriting.connection, span)
     rewriting.delete(HOURS, span.binds)
-    return rewriting.insert("owed/owed_hour", {**span.binds, **as_columns(found), "bucket_s": HOUR_S})
+    seats = seats_told(rewriting, span)
+    return rewriting.insert(
+        "owed/owed_hour", {**span.binds, **as_columns(found), **seats, "bucket_s": HOUR_S}
+    )
 
 
 def entitled(connection: sa.Connection, span: Span) -> list[Version]:
