@@ -28,7 +28,7 @@ forecast = sa.Table(
         "delivered_gpu_ms",
         BigInteger,
         nullable=False,
-        comment="gpu_ms: L net of credits, up to as_of_at, as budget_vs_actual has it",
+        comment="gpu_ms: L net of credits, weighted, up to as_of_at, as budget_vs_actual has it",
     ),
     _expected("forecast", "delivered by the end of the period, in the middle one of all futures"),
     _expected("low", "less is delivered by the end of the period in one future of ten"),

@@ -175,7 +175,7 @@ budget_vs_actual = sa.Table(
     _cluster(),
     Column("period", Text, primary_key=True, comment="the organisation's period, such as 2017-10"),
     _account(),
-    # Weighted units (weight 1000 per mille unless a rate card says otherwise), so equal to physical for now.
+    # Weighted units, all of them: what a rate card makes of physical time, equal to it where there is none.
     *_amounts(
         {
             "budget": "granted and rolled over into the period, weighted",
@@ -190,10 +190,10 @@ budget_vs_actual = sa.Table(
     ),
     *_amounts(
         {
-            "entitlement": "sum of E over the period's hours; null without inventory",
-            "demand": "sum of D",
-            "owed": "sum of W; null without inventory",
-            "delivered": "L, allocated time of the period's buckets net of credits",
+            "entitlement": "sum of E over the period's hours, weighted; null without inventory",
+            "demand": "sum of D, weighted",
+            "owed": "sum of W, weighted; null without inventory",
+            "delivered": "L, allocated time of the period's buckets net of credits, weighted",
         },
         nullable=True,
     ),

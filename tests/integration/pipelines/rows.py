@@ -1,6 +1,7 @@
 """Facts put straight into the ledger's projections, and the warehouse's rows read back."""
 
 import datetime as dt
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ class Segment:
     run: str = "r1"
     workload: str | None = None  # one of its own
     user: str = "-"
+    gpu_model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -123,12 +125,13 @@ class Database:
         )
         self.execute(
             "INSERT INTO ledger.segments (book, workload, run, account, class, user_token, gpus_milli, hosts,"
-            " from_at, to_at, estimated, since_seq)"
-            " VALUES (:b, :w, :run, :account, :klass, :user, :milli, :hosts, :f, :t, false, 1)",
+            " gpu_model, from_at, to_at, estimated, since_seq)"
+            " VALUES (:b, :w, :run, :account, :klass, :user, :milli, :hosts, :model, :f, :t, false, 1)",
             [
                 {"b": book, "w": s.workload or f"w{n}", "run": s.run, "account": s.account, "klass": s.klass,
                  "user": s.user,
-                 "milli": s.gpus_milli, "hosts": list(s.hosts), "f": at(s.from_s), "t": at(s.to_s)}
+                 "milli": s.gpus_milli, "hosts": list(s.hosts), "model": s.gpu_model, "f": at(s.from_s),
+                 "t": at(s.to_s)}
                 for n, s in enumerate(facts.segments)
             ],
         )  # fmt: skip
@@ -189,6 +192,18 @@ class Database:
             " SELECT :b, coalesce(max(seq), 0) + 1, now(), now(), 'workload.submitted', 's', :w, '', :w, '{}', ''"
             " FROM ledger.journal WHERE book = :b HAVING coalesce(bool_and(workload <> :w), true)",
             [{"b": book, "w": workload} for workload in workloads],
+        )
+
+    def rate(self, book: str, seq: int, from_s: int, weights: dict[str, int]) -> None:
+        """Let a book take over a rate card from a moment on; later rows count more."""
+        self.execute("SELECT ledger.make_partitions(now())")
+        self.execute(
+            "INSERT INTO ledger.journal (book, seq, recorded_at, effective_at, type, source, event_id, digest,"
+            " body, row_hash) VALUES (:b, :n, now(), :f, 'policy.applied', 's', :n, '', CAST(:body AS json), '')",
+            b=book,
+            n=seq,
+            f=at(from_s),
+            body=json.dumps({"cluster": book, "org_seq": seq, "policy": "rate_card", "weights": weights}),
         )
 
     def book(self, facts: Facts, period: str) -> None:

@@ -23,7 +23,7 @@ NOT_FITTED = "no model fits the days that are known"
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What an account was delivered by day, before credits.
+    """What an account was delivered by day, before credits, weighted as its budget is.
 
     Args:
         days: gpu_ms of each whole day before today, from the first on which it had a GPU.
@@ -51,7 +51,7 @@ class Line:
     reason: str | None
 
 
-@warehouse_asset(group="budget", gate=FORECAST, deps=[budget_vs_actual], ledger=("segments",))
+@warehouse_asset(group="budget", gate=FORECAST, deps=[budget_vs_actual], ledger=("segments", "rates"))
 def forecast(rewriting: Rewriting, span: Span) -> int:
     """What accounts will have been delivered when the period ends, with a band; of periods that the range touches."""
     calendar = rewriting.calendar()

@@ -1,4 +1,5 @@
--- Budget, what the account was owed and what it got, by period; the variance by cause sums (DESIGN section 5).
+-- Budget, what the account was owed and what it got, by period; the variance by cause sums (DESIGN section 5). All of it in
+-- weighted units, as budgets are: owed_hour and usage_bucket have physical time, and the rate card what that weighs.
 WITH period AS (
     SELECT period, to_timestamp(start_s) AS start_at, to_timestamp(end_s) AS end_at
     FROM unnest(CAST(:periods AS text[]), CAST(:starts AS bigint[]), CAST(:ends AS bigint[]))
@@ -21,11 +22,53 @@ pot AS (
 ),
 -- include: inventory
 ,
+-- include: weighed
+,
+edge_of_all AS (
+    SELECT floor(extract(epoch FROM min(start_at)))::bigint AS from_s, floor(extract(epoch FROM max(end_at)))::bigint AS to_s
+    FROM period
+),
+host AS (
+    SELECT gpu_model, gpus * 1000 AS milli, greatest(floor(extract(epoch FROM from_at))::bigint, edge_of_all.from_s) AS from_s,
+           least(floor(extract(epoch FROM to_at))::bigint, edge_of_all.to_s) AS to_s -- one that stays has no end
+    FROM ledger_read.hosts
+    CROSS JOIN edge_of_all
+    WHERE cluster = :cluster AND EXISTS (SELECT FROM weighed)
+),
+-- What is there, what that weighs beyond 1000 per mille, and what allocated runs hold of such.
+span AS (
+    SELECT '' AS account, 'there' AS kind, milli::numeric AS milli, from_s, to_s FROM host
+    UNION ALL
+    SELECT '', 'dearer', milli * surplus, greatest(host.from_s, weighed.from_s), least(host.to_s, weighed.to_s)
+    FROM host
+    JOIN weighed ON model = gpu_model
+    UNION ALL
+    SELECT account, 'run', part.milli * surplus,
+           greatest(floor(extract(epoch FROM from_at))::bigint, weighed.from_s, edge_of_all.from_s),
+           least(floor(extract(epoch FROM until_at))::bigint, :now_s, weighed.to_s, edge_of_all.to_s)
+    FROM ledger_read.segments AS segment
+    CROSS JOIN edge_of_all
+-- include: models
+    WHERE segment.cluster = :cluster AND class = 'allocated' AND gpus_milli > 0
+      AND from_at < to_timestamp(edge_of_all.to_s) AND (until_at IS NULL OR until_at > to_timestamp(edge_of_all.from_s))
+),
+-- include: integral
+,
+-- An hour of the cluster weighs what its GPUs weigh on average, each by the time that it was there.
+hour AS (
+    SELECT to_timestamp(bucket_s - bucket_s % 3600) AS hour_at,
+           coalesce(sum(gpu_ms) FILTER (WHERE kind = 'dearer'), 0) / sum(gpu_ms) FILTER (WHERE kind = 'there') AS surplus
+    FROM integral
+    WHERE kind IN ('there', 'dearer')
+    GROUP BY 1
+),
 owed AS (
-    SELECT period, account, sum(entitlement_gpu_ms)::bigint AS entitlement, sum(demand_gpu_ms)::bigint AS demand,
-           sum(owed_gpu_ms)::bigint AS owed
+    SELECT period, account, floor(sum(entitlement_gpu_ms * (1000 + coalesce(surplus, 0))) / 1000)::bigint AS entitlement,
+           floor(sum(demand_gpu_ms * (1000 + coalesce(surplus, 0))) / 1000)::bigint AS demand,
+           floor(sum(owed_gpu_ms * (1000 + coalesce(surplus, 0))) / 1000)::bigint AS owed
     FROM period
     JOIN warehouse.owed_hour ON cluster = :cluster AND hour_at >= start_at AND hour_at < end_at
+    LEFT JOIN hour USING (hour_at)
     GROUP BY 1, 2
 ),
 -- A period is known when the inventory begins before it ends, and before anybody ran or waited in it.
@@ -37,9 +80,11 @@ known AS (
     GROUP BY period, since, end_at
 ),
 gross AS (
-    SELECT period, account, sum(gpu_ms)::bigint AS gross
+    SELECT period, account, floor(sum(usage.gpu_ms * 1000::numeric + coalesce(run.gpu_ms, 0)) / 1000)::bigint AS gross
     FROM period
-    JOIN warehouse.usage_bucket ON cluster = :cluster AND bucket_at >= start_at AND bucket_at < end_at
+    JOIN warehouse.usage_bucket AS usage ON cluster = :cluster AND bucket_at >= start_at AND bucket_at < end_at
+    LEFT JOIN (SELECT account, to_timestamp(bucket_s) AS bucket_at, gpu_ms FROM integral WHERE kind = 'run') AS run
+        USING (bucket_at, account)
     WHERE class = 'allocated'
     GROUP BY 1, 2
 ),
