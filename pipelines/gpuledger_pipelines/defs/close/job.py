@@ -15,8 +15,8 @@ from gpuledger.kernel.errors import Corrupt, GpuledgerError, Refused
 from gpuledger.notify.notices import CloseFailed
 from gpuledger.settings import load
 from gpuledger_pipelines.close_gate import gate
-from gpuledger_pipelines.noticing import notice_close
 from gpuledger_pipelines.data_docs.folder import DataDocs
+from gpuledger_pipelines.noticing import notice_close
 from gpuledger_pipelines.resources import Warehouse
 
 CLOSE = "close_period"
