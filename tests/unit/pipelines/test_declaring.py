@@ -71,6 +71,7 @@ def test_nothing_runs_by_itself_until_somebody_turns_it_on() -> None:
     assert {sensor.name: sensor.default_status for sensor in defs.sensors or ()} == {
         "watermark": dg.DefaultSensorStatus.STOPPED,
         "follow": dg.DefaultSensorStatus.STOPPED,
+        "notices": dg.DefaultSensorStatus.STOPPED,
     }
 
 
