@@ -64,10 +64,10 @@ class Lines(msgspec.Struct, frozen=True, gc=False):
     text: bytes
     position: int
 
-    def each(self) -> Iterator[Line]:
-        """Yield the lines."""
-        for number, raw in enumerate(self.text.split(b"\n"), self.number):
-            yield Line(number, raw, self.position, True)  # noqa: FBT003 - once for each line of a file
+    def each(self) -> list[Line]:
+        """Return the lines."""
+        position, rows = self.position, enumerate(self.text.split(b"\n"), self.number)
+        return [Line(number, raw, position, True) for number, raw in rows]  # noqa: FBT003 - for each line of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,8 @@ def read_lines(path: Path) -> Iterator[Line | Broken]:
 
 
 def each_line(parts: Iterable[Lines | Line | Broken]) -> Iterator[Line | Broken]:
-    """Yield the lines of a file one by one."""
-    for part in parts:
-        if isinstance(part, Lines):
-            yield from part.each()
-        else:
-            yield part
+    """Return the lines of a file one by one."""
+    return chain.from_iterable(part.each() if isinstance(part, Lines) else (part,) for part in parts)
 
 
 def read_parts(path: Path) -> Iterator[Lines | Line | Broken]:

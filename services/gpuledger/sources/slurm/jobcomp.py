@@ -59,6 +59,8 @@ _Word = str | None
 _Shared = tuple[_Word, _Word, _Word, _Word, _Word, _Word, _Word, Value, _Word, bool]
 """Cluster, account, user, partition, QOS, TRES held and asked for, limit, state, and whether there is an end."""
 
+_NOTHING_ODD: tuple[Odd, ...] = ()
+
 _decoder = msgspec.json.Decoder(Document)
 
 
@@ -76,12 +78,20 @@ class _Documents(JobReader):
             document = _decoder.decode(raw)
         except UNREADABLE as error:
             raise bad_shape(raw, error) from error
-        submitted_s = self.moment("@submit", document.submit)
+        submit, eligible, known = document.submit, document.eligible, self.times.known
+        submitted_s = known(submit) if submit else None
+        if submitted_s is None:
+            submitted_s = self.moment("@submit", submit)
         if submitted_s is None:
             raise BadRecord(
                 "@submit: is missing", code="missing-value", hint="the run cannot be told from others"
             )
-        start_s, end_s = self.moment("@start", document.start), self.moment("@end", document.end)
+        start, end = document.start, document.end
+        start_s, end_s = known(start) if start else None, known(end) if end else None
+        if start_s is None:
+            start_s = self.moment("@start", start)
+        if end_s is None:
+            end_s = self.moment("@end", end)
         like = self._like(
             (
                 document.cluster,
@@ -96,22 +106,22 @@ class _Documents(JobReader):
                 end_s is not None,
             )
         )
-        oddities: tuple[Odd, ...] = ()
+        number, oddities = str(document.jobid), _NOTHING_ODD
         if like.state.kind is RESIZED and start_s == end_s:
             start_s, oddities = None, (_LOST_SIZE,)
         return (
             replace(
                 like,
-                job=_number(document),
+                job=_number(document, number),
                 submitted_s=submitted_s,
-                eligible_s=self.moment("@eligible", document.eligible),
+                eligible_s=submitted_s if eligible == submit else self.moment("@eligible", eligible),
                 started_s=start_s,
                 resized_s=_resized_s(document, like.state, start_s, end_s),
                 ended_s=end_s,
                 hosts=hosts_of("nodes", document.nodes),
                 exit=document.exit_code or None,
                 lineage=document.original_sluid or document.sluid or None,
-                raw=str(document.jobid),
+                raw=number,
                 oddities=oddities,
             ),
         )
@@ -133,7 +143,7 @@ class _Documents(JobReader):
         )
 
 
-def _number(document: Document) -> str:
+def _number(document: Document, own: str) -> str:
     array, task, leader, part = (
         document.array_job_id,
         document.array_task_id,
@@ -143,7 +153,7 @@ def _number(document: Document) -> str:
     if leader is None:  # as they were called up to 20.02
         leader, part = document.pack_job_id, document.pack_job_offset
     if not (array or task or leader or part) and document.jobid >= 0:
-        return str(document.jobid)  # as of most jobs
+        return own  # as of most jobs
     return number_of(document.jobid, plain(array), plain(task), plain(leader), plain(part))
 
 
@@ -164,8 +174,10 @@ def _state(word: str | None, *, has_end: bool) -> State:
 
 def _resized_s(document: Document, state: State, start_s: int | None, end_s: int | None) -> int | None:
     """Return when the last size began, when it is not the first: ``elapsed`` counts from the first start."""
+    if start_s is None or end_s is None or document.elapsed == end_s - start_s:
+        return None  # as of almost every job
     elapsed_s = plain(document.elapsed)
-    if elapsed_s is None or start_s is None or end_s is None or not 0 <= end_s - elapsed_s < start_s <= end_s:
+    if elapsed_s is None or not 0 <= end_s - elapsed_s < start_s <= end_s:
         return None
     return start_s if state.is_over and state.kind is not RESIZED else None
 

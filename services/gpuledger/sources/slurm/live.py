@@ -121,6 +121,8 @@ class TextReader(LiveReader):
         Raises:
             BadRecord: When it is no time.
         """
+        if not value:
+            return None
         known_s = self.times.known(value)
         if known_s is not None:
             return known_s

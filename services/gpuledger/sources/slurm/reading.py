@@ -148,7 +148,9 @@ class JobReader(Interpreter):
 
     def moment(self, field: str, value: str | None) -> int | None:
         """Return what ``time`` does, where what is odd about it is told elsewhere, or nowhere."""
-        known_s = self.times.known(value) if value else None
+        if value is None:
+            return None
+        known_s = self.times.known(value)
         return self.time(field, value)[0] if known_s is None else known_s
 
     def cluster_of(self, own: str | None) -> str:

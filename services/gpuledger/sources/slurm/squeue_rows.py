@@ -118,7 +118,7 @@ class SqueueReader(TextReader):
         """
         (
             word, array, task, leader, offset, submit, eligible, start, end, resize, listed, hosts_or_reason, reason,
-        ) = map(_told, own)  # fmt: skip
+        ) = ["" if cell is None or cell in EMPTY else cell for cell in own]  # fmt: skip
         state = state_of("STATE", word)
         number = _number(ids, array, task, leader, offset)
         oddities: list[Odd] = []

@@ -102,15 +102,15 @@ class Rows(SqueueReader):
                 code="no-context",
                 hint="import the file again",
             )
-        found = text_of(raw).split(self._delimiter)
+        text = text_of(raw)
+        found = text.split(self._delimiter)
         if len(found) != len(self._columns):
             raise wrong_width(self._columns, found)
         told = [*found, None]  # what columns that are not there hold
-        return self.job(
-            [found[index].strip() for index in self._ids],
-            [cell and cell.strip() for cell in self._own(told)],
-            [cell and cell.strip() for cell in self._shared(told)],
-        )
+        own, shared = self._own(told), self._shared(told)
+        if " " in text or not text.isprintable():  # there are blanks, so that some may stand around a field
+            own, shared = ([cell and cell.strip() for cell in cells] for cells in (own, shared))
+        return self.job([found[index].strip() for index in self._ids], own, shared)
 
 
 class Objects(SqueueReader):
