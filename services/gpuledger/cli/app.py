@@ -85,7 +85,7 @@ COMMANDS = {
     "dlq": Entry("dead_letters:app", "Records that could not be read."),
     "incident": Entry("incidents:app", "Hardware failures and their credits."),
     "user": Entry("users:app", "People whose names the ledger keeps aside."),
-    "notify": Entry("notifying:app", "Tell people: budgets spent, failed checks, closes."),
+    "notify": Entry("notifying:app", "Tell people: budgets, failed checks, closes, proposals."),
     "token": Entry("tokens:app", "Who may ask the API, and how far they reach."),
     "serve": Entry("running:serve", "Serve API, dashboards and pipelines until Ctrl-C."),
     "db": Entry("database:app", "The database in use: its URL, its migrations."),

@@ -20,11 +20,18 @@ from gpuledger.notify.notices import (
     Finding,
     Kind,
     Notice,
+    ProposalDecided,
+    ProposalDue,
+    ProposalMade,
 )
 from gpuledger.notify.thresholds import Spent, by_node, reached
 
 LOOK_BACK = dt.timedelta(days=7)
 """What is longer past is told no more: who turns notices on hears of what is now, not of years of closed periods."""
+
+
+REMINDED = dt.timedelta(days=2)
+"""How long before an answer to a proposal is due people are reminded."""
 
 
 class Close(NamedTuple):
@@ -43,6 +50,24 @@ class Close(NamedTuple):
     reopened_at: dt.datetime | None
 
 
+class Asked(NamedTuple):
+    """A proposal, as its book tells of it.
+
+    Args:
+        data: What it asks for.
+        proposed_at: When its book took it.
+        decide_by: When an answer is due; None where nobody said.
+        state: ``pending``, or what became of it.
+        decided_at: When; None while it is pending.
+    """
+
+    data: ProposalMade
+    proposed_at: dt.datetime
+    decide_by: dt.datetime | None
+    state: str
+    decided_at: dt.datetime | None
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """What notices follow from.
@@ -51,11 +76,13 @@ class State:
         budgets: What leaf accounts have spent, of periods that go on or ended within ``LOOK_BACK``.
         overruns: Leaf accounts whose budget will not do, of periods that go on.
         closes: Every version of every close.
+        proposals: Every proposal.
     """
 
     budgets: Sequence[Spent] = ()
     overruns: Sequence[BudgetOverrun] = ()
     closes: Sequence[Close] = ()
+    proposals: Sequence[Asked] = ()
 
 
 def following(state: State, thresholds: Sequence[int], now: dt.datetime) -> list[Notice]:
@@ -70,6 +97,7 @@ def following(state: State, thresholds: Sequence[int], now: dt.datetime) -> list
         *_of_budgets(state.budgets, thresholds),
         *(_of_overrun(each) for each in state.overruns),
         *_of_closes(state.closes, now - LOOK_BACK),
+        *(notice for each in state.proposals for notice in _of_proposal(each, now)),
     ]
     return sorted(found, key=lambda notice: notice.id)
 
@@ -147,6 +175,38 @@ def _of_closes(closes: Iterable[Close], since: dt.datetime) -> Iterator[Notice]:
                 cluster=cluster, period=period, version=version, reopened_at=iso(close.reopened_at)
             )
             yield Notice(Kind.CLOSE_REOPENED, key, reopened)
+
+
+def _of_proposal(asked: Asked, now: dt.datetime) -> Iterator[Notice]:
+    data, key = asked.data, (asked.data.cluster or "", asked.data.proposal)
+    since, is_pending = now - LOOK_BACK, asked.decided_at is None
+    is_due = (
+        is_pending
+        and asked.decide_by is not None
+        and asked.decide_by - REMINDED
+        < now  # and whoever was given less time than that was told of it at once
+        and asked.proposed_at < asked.decide_by - REMINDED
+        and asked.decide_by >= since
+    )
+    if asked.proposed_at >= since:
+        yield Notice(Kind.PROPOSAL_MADE, key, data, is_overtaken=is_due or not is_pending)
+    if is_due and asked.decide_by is not None:
+        due = ProposalDue(
+            proposal=data.proposal,
+            cluster=data.cluster,
+            accounts=data.accounts,
+            decide_by=iso(asked.decide_by),
+        )
+        yield Notice(Kind.PROPOSAL_DUE, key, due)
+    if asked.decided_at is not None and asked.decided_at >= since:
+        decided = ProposalDecided(
+            proposal=data.proposal,
+            cluster=data.cluster,
+            accounts=data.accounts,
+            state=asked.state,
+            decided_at=iso(asked.decided_at),
+        )
+        yield Notice(Kind.PROPOSAL_DECIDED, key, decided)
 
 
 def _week(at: dt.datetime) -> str:

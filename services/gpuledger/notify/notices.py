@@ -27,6 +27,9 @@ class Kind(StrEnum):
     CLOSE_SEALED = "close.sealed"
     CLOSE_REOPENED = "close.reopened"
     CLOSE_FAILED = "close.failed"
+    PROPOSAL_MADE = "proposal.made"
+    PROPOSAL_DUE = "proposal.due"
+    PROPOSAL_DECIDED = "proposal.decided"
     TEST = "test"
 
 
@@ -172,6 +175,90 @@ class CloseFailed(Data, frozen=True, kw_only=True):
     findings: list[str]
 
 
+class AskedShare(msgspec.Struct, frozen=True, kw_only=True):
+    """An account's weight among its siblings, as it would be.
+
+    Args:
+        account: The account.
+        share: Its weight.
+    """
+
+    account: str
+    share: int
+
+
+class AskedTime(msgspec.Struct, frozen=True, kw_only=True):
+    """GPU-time that an account would get.
+
+    Args:
+        account: Who would get it.
+        giver: Who would give it away; null where it would be granted anew.
+        period: The budget period.
+        gpu_ms: How much, weighted.
+    """
+
+    account: str
+    giver: str | None
+    period: str
+    gpu_ms: int
+
+
+class ProposalMade(Data, frozen=True, kw_only=True):
+    """Somebody asks for other shares or for GPU-time, and an answer is wanted. Who and why stands in the proposal.
+
+    Args:
+        proposal: Its name, as ``gpuledger proposal show`` takes it.
+        cluster: The cluster whose GPU-time it asks for; null of shares.
+        accounts: Every account that it names.
+        shares: The shares that it asks for.
+        times: The GPU-time that it asks for.
+        effective_at: From when on new shares would hold; null: from the approval on.
+        decide_by: When an answer is due; null where nobody said.
+    """
+
+    proposal: str
+    cluster: str | None
+    accounts: list[str]
+    shares: list[AskedShare]
+    times: list[AskedTime]
+    effective_at: str | None
+    decide_by: str | None
+
+
+class ProposalDue(Data, frozen=True, kw_only=True):
+    """An answer to a proposal is due within two days, and nobody has given one.
+
+    Args:
+        proposal: Its name.
+        cluster: The cluster whose GPU-time it asks for; null of shares.
+        accounts: Every account that it names.
+        decide_by: When an answer is due.
+    """
+
+    proposal: str
+    cluster: str | None
+    accounts: list[str]
+    decide_by: str
+
+
+class ProposalDecided(Data, frozen=True, kw_only=True):
+    """A proposal was approved, rejected or withdrawn.
+
+    Args:
+        proposal: Its name.
+        cluster: The cluster whose GPU-time it asks for; null of shares.
+        accounts: Every account that it names.
+        state: ``approved``, ``rejected`` or ``withdrawn``.
+        decided_at: When.
+    """
+
+    proposal: str
+    cluster: str | None
+    accounts: list[str]
+    state: str
+    decided_at: str
+
+
 class Trial(Data, frozen=True, kw_only=True):
     """Somebody tries whether notices arrive.
 
@@ -189,6 +276,9 @@ CLASSES: dict[Kind, type[Data]] = {
     Kind.CLOSE_SEALED: CloseSealed,
     Kind.CLOSE_REOPENED: CloseReopened,
     Kind.CLOSE_FAILED: CloseFailed,
+    Kind.PROPOSAL_MADE: ProposalMade,
+    Kind.PROPOSAL_DUE: ProposalDue,
+    Kind.PROPOSAL_DECIDED: ProposalDecided,
     Kind.TEST: Trial,
 }
 
@@ -199,6 +289,9 @@ AUDIENCES: dict[Kind, Audience] = {
     Kind.CLOSE_SEALED: Audience.EVERYBODY,
     Kind.CLOSE_REOPENED: Audience.EVERYBODY,
     Kind.CLOSE_FAILED: Audience.OPERATORS,  # what was found may name any account
+    Kind.PROPOSAL_MADE: Audience.ACCOUNT,
+    Kind.PROPOSAL_DUE: Audience.ACCOUNT,
+    Kind.PROPOSAL_DECIDED: Audience.ACCOUNT,
     Kind.TEST: Audience.OPERATORS,
 }
 
@@ -233,7 +326,13 @@ class Notice:
     @property
     def account(self) -> str | None:
         """The account that it is about; None where it is about no account alone."""
-        return getattr(self.data, "account", None)
+        return self.accounts[0] if len(self.accounts) == 1 else None
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The accounts that it is about; none where it is about no account."""
+        account = getattr(self.data, "account", None)
+        return tuple(getattr(self.data, "accounts", ())) if account is None else (account,)
 
     def body(self, at: dt.datetime) -> bytes:
         """Return its payload, the same bytes at each attempt.

@@ -110,7 +110,7 @@ def told(notice: Notice, recipients: Recipients) -> list[str]:
     """Return the names of the targets that a new notice goes to."""
     if notice.is_overtaken:
         return []
-    return recipients.wanting(notice.kind, notice.cluster, notice.account)
+    return recipients.wanting(notice.kind, notice.cluster, notice.accounts)
 
 
 def unknown(reader: Reader | Writer, found: Sequence[Notice]) -> list[Notice]:

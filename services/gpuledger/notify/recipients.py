@@ -5,7 +5,7 @@ import binascii
 import datetime as dt
 import hashlib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from email.errors import MessageError
 from email.headerregistry import Address
@@ -100,13 +100,13 @@ class Subscription(Strict):
     clusters: tuple[ClusterName, ...] = ()
     notices: Annotated[tuple[Kind, ...], Field(min_length=1)] = tuple(Kind)
 
-    def wants(self, kind: Kind, cluster: str | None, account: str | None) -> bool:
+    def wants(self, kind: Kind, cluster: str | None, accounts: Sequence[str]) -> bool:
         """Say whether a notice is for them.
 
         Args:
             kind: What it is about.
             cluster: The cluster that it is about.
-            account: The account that it is about; None where it is about no account alone.
+            accounts: The accounts that it is about; they answer for it who answer for all of them.
         """
         if kind not in self.notices or (
             self.clusters and cluster is not None and cluster not in self.clusters
@@ -118,14 +118,14 @@ class Subscription(Strict):
             case Audience.OPERATORS:
                 return self.account is None
             case Audience.ACCOUNT:
-                return self._answers_for(account)
+                return self.account is None or (bool(accounts) and all(map(self._answers_for, accounts)))
             case never:
                 assert_never(never)
 
-    def _answers_for(self, account: str | None) -> bool:
-        if self.account is None or account is None:
-            return self.account is None
-        return is_within(account, self.account) if self.below else account == self.account
+    def _answers_for(self, account: str) -> bool:
+        if self.account is None or not self.below:
+            return account == self.account
+        return is_within(account, self.account)
 
 
 class Webhook(Subscription):
@@ -196,9 +196,9 @@ class Recipients:
     targets: tuple[Target, ...] = ()
     thresholds: tuple[int, ...] = THRESHOLDS
 
-    def wanting(self, kind: Kind, cluster: str | None, account: str | None) -> list[str]:
+    def wanting(self, kind: Kind, cluster: str | None, accounts: Sequence[str]) -> list[str]:
         """Return the names of those whom a notice is for."""
-        return [each.name for each in self.targets if each.subscription.wants(kind, cluster, account)]
+        return [each.name for each in self.targets if each.subscription.wants(kind, cluster, accounts)]
 
 
 def load_recipients(settings: Settings) -> Recipients | None:

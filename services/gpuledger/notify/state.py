@@ -9,8 +9,9 @@ from gpuledger.kernel.accounts import is_within, own_path
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import iso, seconds
 from gpuledger.ledger.close_rows import list_closes
-from gpuledger.notify.following import LOOK_BACK, Close, State
-from gpuledger.notify.notices import BudgetOverrun
+from gpuledger.ledger.proposals import Proposal, proposals
+from gpuledger.notify.following import LOOK_BACK, Asked, Close, State
+from gpuledger.notify.notices import AskedShare, AskedTime, BudgetOverrun, ProposalMade
 from gpuledger.notify.thresholds import Spent
 from gpuledger.warehouse.budgets import budget_rows
 from gpuledger.warehouse.forecast_tables import BAND_PERCENT
@@ -44,7 +45,7 @@ def read_state(reader: Reader, calendar: Calendar, now: dt.datetime) -> State:
         )
         for each in list_closes(reader)
     ]
-    return State(budgets, overruns, closes)
+    return State(budgets, overruns, closes, [_asked(each) for each in proposals(reader)])
 
 
 def _spent(row: dict[str, Any]) -> Spent:
@@ -56,6 +57,26 @@ def _spent(row: dict[str, Any]) -> Spent:
         row["charged_gpu_ms"] - row["credited_gpu_ms"],
         row["budget_gpu_ms"] + row["transferred_gpu_ms"],
     )
+
+
+def _asked(made: Proposal) -> Asked:
+    """Return what a proposal asks for, without names and words, which can be erased and are not kept twice."""
+    asked = made.asked
+    given = [AskedTime(account=c.account, giver=None, period=c.period, gpu_ms=c.gpu_ms) for c in asked.grants]
+    moved = [
+        AskedTime(account=c.to, giver=c.account, period=c.period, gpu_ms=c.gpu_ms) for c in asked.transfers
+    ]
+    data = ProposalMade(
+        proposal=asked.proposal,
+        cluster=asked.cluster,
+        accounts=list(made.accounts),
+        shares=[AskedShare(account=change.account, share=change.share) for change in asked.shares],
+        times=given + moved,
+        effective_at=None if asked.effective_at is None else iso(asked.effective_at),
+        decide_by=None if asked.decide_by is None else iso(asked.decide_by),
+    )
+    decided_at = None if made.decided is None else made.decided.at
+    return Asked(data, made.proposed_at, asked.decide_by, made.state.value, decided_at)
 
 
 def _overruns(

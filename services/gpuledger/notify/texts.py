@@ -1,6 +1,7 @@
 """What a notice says to people: a subject, a sentence, and the facts. Pure; templates only lay it out."""
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -14,6 +15,9 @@ from gpuledger.notify.notices import (
     CloseSealed,
     Data,
     Finding,
+    ProposalDecided,
+    ProposalDue,
+    ProposalMade,
     Trial,
 )
 
@@ -65,6 +69,8 @@ def text_of(data: Data) -> Text:
             return _check(data)
         case CloseSealed() | CloseReopened() | CloseFailed():
             return _close(data)
+        case ProposalMade() | ProposalDue() | ProposalDecided():
+            return _proposal(data)
         case Trial():
             return Text("A test of notifications", f"{data.by} tries whether notices of gpuledger arrive.")
         case _:
@@ -177,3 +183,54 @@ def _close(data: CloseSealed | CloseReopened | CloseFailed) -> Text:
             )
         case never:
             assert_never(never)
+
+
+def _proposal(data: ProposalMade | ProposalDue | ProposalDecided) -> Text:
+    whose = ", ".join(data.accounts)
+    facts = (("Proposal", data.proposal), ("Accounts", whose), ("Cluster", data.cluster or "all"))
+    advice = f"gpuledger proposal show {data.proposal} tells who asks, why, and what it would change."
+    match data:
+        case ProposalMade():
+            due = data.decide_by or "no day is set"
+            return Text(
+                subject=f"Somebody proposes another budget for {whose}",
+                lead=f"The proposal {data.proposal} asks for a change, and waits for an answer.",
+                facts=(
+                    *facts,
+                    ("Answer due", due),
+                    ("In force", data.effective_at or "from the approval on"),
+                ),
+                tables=tuple(_asked(data)),
+                advice=advice,
+            )
+        case ProposalDue():
+            return Text(
+                subject=f"An answer to {data.proposal} is due",
+                lead=f"Nobody has answered the proposal {data.proposal}; an answer is due {data.decide_by}.",
+                facts=(*facts, ("Answer due", data.decide_by)),
+                advice=advice,
+            )
+        case ProposalDecided():
+            return Text(
+                subject=f"{data.proposal} was {data.state}",
+                lead=f"The proposal {data.proposal} for {whose} was {data.state}.",
+                facts=(*facts, ("Decided", data.decided_at)),
+                advice=advice,
+            )
+        case never:
+            assert_never(never)
+
+
+def _asked(data: ProposalMade) -> Iterator[Table]:
+    if data.shares:
+        rows = tuple((each.account, str(each.share)) for each in data.shares)
+        yield Table("Shares, as they would be", ("account", "share"), rows)
+    if data.times:
+        yield Table(
+            "GPU-time that would be given",
+            ("account", "from", "period", "GPU-hours"),
+            tuple(
+                (each.account, each.giver or "a new grant", each.period, people_gpu_hours(each.gpu_ms))
+                for each in data.times
+            ),
+        )

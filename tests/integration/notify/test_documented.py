@@ -97,8 +97,8 @@ def test_the_command_makes_a_secret_that_the_example_file_takes(page: str, tmp_p
     assert [each.name.rsplit("/", each.name.count("/") - 1)[0] for each in found.targets] == [
         "webhook/finance", "webhook/operators", "mail/vision-leads", "mail/vision-leads", "mail/speech-manager",
     ]  # fmt: skip
-    assert found.wanting(Kind.CHECK_FAILED, "alpha", None) == ["webhook/operators"]
-    assert len(found.wanting(Kind.BUDGET_THRESHOLD, "alpha", "institute/speech/asr")) == 2
+    assert found.wanting(Kind.CHECK_FAILED, "alpha", ()) == ["webhook/operators"]
+    assert len(found.wanting(Kind.BUDGET_THRESHOLD, "alpha", ("institute/speech/asr",))) == 2
 
 
 def test_the_example_is_a_payload(page: str) -> None:

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from tests.integration.close.closing import NOVEMBER, Books, fill
-from tests.integration.ledger.books import CLUSTER, Ledger
+from tests.integration.ledger.books import CLUSTER, Ledger, told
 from tests.integration.notify.spending import foresee, roll_up
 
 from gpuledger.close import steps
-from gpuledger.database.engine import make_engine, reading
+from gpuledger.database.engine import make_engine, reading, writing
+from gpuledger.events import proposal
+from gpuledger.events.budget import AccountCreated
 from gpuledger.kernel.calendar import Calendar
+from gpuledger.ledger.proposing import take
 from gpuledger.notify.following import State
 from gpuledger.notify.state import read_state
 from gpuledger.notify.thresholds import Spent
@@ -86,3 +89,34 @@ def test_closes_are_as_the_books_have_them(database_url: str, tmp_path: Path) ->
     assert found.sealed_at is not None
     assert found.reopened_at > found.sealed_at
     ledger.engine.dispose()
+
+
+def test_proposals_are_as_their_books_have_them_without_names_and_words(database_url: str) -> None:
+    ledger = Ledger(database_url)
+    ledger.append(*(told(0, AccountCreated(account=name)) for name in ("org", "org/vision", "org/speech")))
+    due = dt.datetime(2026, 12, 24, tzinfo=dt.UTC)
+    shares = [
+        proposal.NewShare(account="org/vision", share=3),
+        proposal.NewShare(account="org/speech", share=1),
+    ]
+    made = proposal.Proposed(proposal="p-1", shares=shares, decide_by=due, by="ada", reason="hunter2")
+    steps = [made, proposal.Rejected(proposal="p-1", by="bob", reason="hunter2")]
+    found = []
+    for number, step in enumerate(steps):
+        with writing(ledger.engine) as writer:
+            take(
+                writer, step, key=f"k{number}", clock=ledger.clock, calendar=ledger.calendar, by_another=True
+            )
+        found += state(ledger.engine).proposals
+    ledger.engine.dispose()
+    pending, rejected = found
+    assert (pending.state, pending.decided_at, pending.decide_by) == ("pending", None, due)
+    assert rejected.state == "rejected"
+    assert rejected.decided_at is not None
+    assert pending.data.accounts == ["org/speech", "org/vision"]
+    assert [(each.account, each.share) for each in pending.data.shares] == [
+        ("org/vision", 3),
+        ("org/speech", 1),
+    ]
+    assert pending.data.decide_by == "2026-12-24T00:00:00Z"
+    assert not any(word in str(rejected) for word in ("ada", "bob", "hunter2"))

@@ -2,8 +2,8 @@
 
 import datetime as dt
 
-from gpuledger.notify.following import Close, State, check_failed, close_failed, following
-from gpuledger.notify.notices import BudgetOverrun, CloseFailed, Finding, Kind, Notice
+from gpuledger.notify.following import Asked, Close, State, check_failed, close_failed, following
+from gpuledger.notify.notices import BudgetOverrun, CloseFailed, Finding, Kind, Notice, ProposalMade
 from gpuledger.notify.thresholds import THRESHOLDS, Spent
 
 NOW = dt.datetime(2026, 12, 3, 12, tzinfo=dt.UTC)
@@ -108,3 +108,47 @@ def test_a_close_that_stops_for_another_reason_is_another_notice() -> None:
     assert stopped("x", "a").id == stopped("x", "a").id
     assert len({stopped("x", "a").id, stopped("y", "a").id, stopped("x", "a", "b").id}) == 3
     assert stopped("x").kind is Kind.CLOSE_FAILED
+
+
+def asked(**changes: object) -> State:
+    data = ProposalMade(
+        proposal="p-1", cluster=None, accounts=["org/a", "org/b"], shares=[], times=[], effective_at=None,
+        decide_by=None,
+    )  # fmt: skip
+    whole = {"proposed_at": NOW, "decide_by": None, "state": "pending", "decided_at": None}
+    return State(proposals=[Asked(data, **{**whole, **changes})])  # type: ignore[arg-type]
+
+
+def of_proposal(**changes: object) -> dict[str, bool]:
+    """Kind -> whether another says more, after seven days of which the proposal has a part."""
+    return {key[0]: each.is_overtaken for key, each in told(asked(**changes)).items()}
+
+
+def test_a_proposal_is_told_when_it_is_made_and_when_it_is_decided() -> None:
+    assert of_proposal() == {"proposal.made": False}
+    assert of_proposal(state="approved", decided_at=NOW) == {"proposal.made": True, "proposal.decided": False}
+    assert of_proposal(proposed_at=NOW - 8 * DAY) == {}
+    assert of_proposal(proposed_at=NOW - 30 * DAY, state="rejected", decided_at=NOW) == {
+        "proposal.decided": False
+    }
+
+
+def test_people_are_reminded_two_days_before_an_answer_is_due_and_once() -> None:
+    early = {"proposed_at": NOW - 5 * DAY}
+    assert of_proposal(**early, decide_by=NOW + 2 * DAY) == {"proposal.made": False}
+    for late in (2 * DAY - dt.timedelta.resolution, DAY, 0 * DAY, -2 * DAY):
+        assert of_proposal(**early, decide_by=NOW + late) == {"proposal.made": True, "proposal.due": False}
+    assert of_proposal(**early, decide_by=NOW, state="withdrawn", decided_at=NOW) == {
+        "proposal.made": True,
+        "proposal.decided": False,
+    }
+    assert of_proposal(proposed_at=NOW - 30 * DAY, decide_by=NOW - 8 * DAY) == {}
+
+
+def test_who_was_given_little_time_was_told_of_it_at_once() -> None:
+    assert of_proposal(decide_by=NOW + DAY) == {"proposal.made": False}
+
+
+def test_a_proposal_is_about_all_accounts_that_it_names() -> None:
+    (made,) = told(asked()).values()
+    assert (made.accounts, made.account, made.cluster) == (("org/a", "org/b"), None, None)

@@ -150,9 +150,10 @@ def test_what_is_no_single_address_is_refused(load: Load, address: str) -> None:
 def test_each_is_told_what_they_answer_for(
     kind: Kind, cluster: str, account: str | None, *, of_all: bool, of_vision: bool, of_node: bool
 ) -> None:
+    accounts = () if account is None else (account,)
     whole, vision = Subscription(clusters=("alpha",)), Subscription(account="org/vision", clusters=("alpha",))
     node = Subscription(account="org/vision", below=False, clusters=("alpha",))
-    assert [each.wants(kind, cluster, account) for each in (whole, vision, node)] == [
+    assert [each.wants(kind, cluster, accounts) for each in (whole, vision, node)] == [
         of_all,
         of_vision,
         of_node,
@@ -161,14 +162,14 @@ def test_each_is_told_what_they_answer_for(
 
 def test_nobody_is_told_what_they_did_not_ask_for() -> None:
     closes = Subscription(notices=(Kind.CLOSE_SEALED,))
-    assert closes.wants(Kind.CLOSE_SEALED, "alpha", None)
-    assert not closes.wants(Kind.BUDGET_THRESHOLD, "alpha", "org")
+    assert closes.wants(Kind.CLOSE_SEALED, "alpha", ())
+    assert not closes.wants(Kind.BUDGET_THRESHOLD, "alpha", ("org",))
 
 
 def test_who_wants_a_notice_is_asked_by_name(load: Load) -> None:
     found = load()
-    assert found.wanting(Kind.CHECK_FAILED, "alpha", None) == ["webhook/chat"]
-    assert len(found.wanting(Kind.BUDGET_THRESHOLD, "alpha", "org/vision/x")) == 3
+    assert found.wanting(Kind.CHECK_FAILED, "alpha", ()) == ["webhook/chat"]
+    assert len(found.wanting(Kind.BUDGET_THRESHOLD, "alpha", ("org/vision/x",))) == 3
 
 
 def test_mail_has_quiet_hours_and_a_webhook_has_none(load: Load) -> None:
@@ -179,3 +180,14 @@ def test_mail_has_quiet_hours_and_a_webhook_has_none(load: Load) -> None:
     assert isinstance(lead.subscription, Mail)
     assert (webhook.is_quiet(night, "UTC"), lead.is_quiet(night, "UTC")) == (False, True)
     assert not lead.is_quiet(night + dt.timedelta(hours=9), "UTC")
+
+
+def test_a_proposal_is_for_who_answers_for_all_that_it_names() -> None:
+    """As with the API: who sees one of two accounts does not see what moves between them."""
+    vision = Subscription(account="org/vision")
+    inside, across = ("org/vision/a", "org/vision/b"), ("org/vision/a", "org/speech")
+    assert vision.wants(Kind.PROPOSAL_MADE, None, inside)
+    assert not vision.wants(Kind.PROPOSAL_MADE, None, across)
+    assert Subscription(account="org").wants(Kind.PROPOSAL_MADE, None, across)
+    assert Subscription().wants(Kind.PROPOSAL_MADE, None, across)
+    assert not vision.wants(Kind.PROPOSAL_MADE, None, ())

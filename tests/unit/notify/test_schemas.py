@@ -42,8 +42,8 @@ def test_a_payload_fits_its_schema_and_no_other() -> None:
 
 def test_the_page_lists_each_kind_with_its_keys(repository: Path) -> None:
     page = (repository / "docs/notifications.md").read_text()
-    rows = dict(re.findall(r"^\| `([a-z.]+)` \| (`cluster`.*|`by`) \|$", page, re.MULTILINE))
-    listed = {kind: re.findall(r"`(\w+)`", re.sub(r"\(.*\)", "", text)) for kind, text in rows.items()}
+    rows = dict(re.findall(r"^\| `([a-z.]+)` \| (`cluster`.*|`proposal`.*|`by`) \|$", page, re.MULTILINE))
+    listed = {kind: re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", text)) for kind, text in rows.items()}
     assert listed == {kind.value: list(of.__struct_fields__) for kind, of in CLASSES.items()}
     told = re.findall(r"^\| `([a-z.]+)` \|(?: .+)? \|(?: .+)? \| .+ \|$", page, re.MULTILINE)
     assert [name for name in told if name in rows] == [kind.value for kind in AUDIENCES]

@@ -3,6 +3,8 @@
 import pytest
 
 from gpuledger.notify.notices import (
+    AskedShare,
+    AskedTime,
     BudgetOverrun,
     BudgetThreshold,
     CheckFailed,
@@ -11,6 +13,9 @@ from gpuledger.notify.notices import (
     CloseSealed,
     Data,
     Finding,
+    ProposalDecided,
+    ProposalDue,
+    ProposalMade,
     Trial,
 )
 from gpuledger.notify.texts import Table, text_of
@@ -86,6 +91,32 @@ def test_an_expectation_about_no_rows_is_told_all_the_same() -> None:
 )
 def test_each_has_a_subject(data: Data, subject: str) -> None:
     assert text_of(data).subject == subject
+
+
+def test_a_proposal_shows_what_it_asks_for() -> None:
+    time = AskedTime(account="org/b", giver="org/a", period="2026-12", gpu_ms=30 * HOUR)
+    data = ProposalMade(
+        proposal="p-1", cluster="alpha", accounts=["org/a", "org/b"], shares=[AskedShare(account="org/a", share=3)],
+        times=[time, AskedTime(account="org/b", giver=None, period="2026-12", gpu_ms=HOUR)], effective_at=None,
+        decide_by=None,
+    )  # fmt: skip
+    text = text_of(data)
+    assert text.subject == "Somebody proposes another budget for org/a, org/b"
+    assert [table.rows for table in text.tables] == [
+        (("org/a", "3"),),
+        (("org/b", "org/a", "2026-12", "30.0"), ("org/b", "a new grant", "2026-12", "1.0")),
+    ]
+    assert dict(text.facts)["Answer due"] == "no day is set"
+    assert "gpuledger proposal show p-1" in text.advice
+
+
+def test_an_answer_that_is_due_and_one_that_was_given() -> None:
+    named = {"proposal": "p-1", "cluster": None, "accounts": ["org/a"]}
+    due = text_of(ProposalDue(**named, decide_by="2026-12-24T00:00:00Z"))  # type: ignore[arg-type]
+    assert "an answer is due 2026-12-24T00:00:00Z" in due.lead
+    decided = text_of(ProposalDecided(**named, state="rejected", decided_at="x"))  # type: ignore[arg-type]
+    assert decided.subject == "p-1 was rejected"
+    assert dict(decided.facts)["Cluster"] == "all"
 
 
 def test_what_has_no_words_is_not_sent_without_any() -> None:
