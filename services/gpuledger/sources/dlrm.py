@@ -20,6 +20,7 @@ from gpuledger.sources.spans import NEVER_STARTED, TRACE_END
 from gpuledger.sources.surveys import surveyed
 from gpuledger.sources.table import JobTable, Record, TableSource, open_table
 from gpuledger.sources.values import (
+    NOTHING,
     PART_LIMIT_BYTES,
     LocalTimes,
     Odd,
@@ -83,7 +84,7 @@ class _Instances(JobTable):
             each(rows["gpu_request"], partial(gpu_count, "gpu_request")),
             map(eq, rows["gpu_request"], limits),
             *(_column(rows[field]) for field in _TIMES),
-            zip(*(rows[field] for field in _TIMES), strict=True),
+            zip(*([value not in NOTHING for value in rows[field]] for field in _TIMES), strict=True),
             strict=True,
         )
         for instance, role, app, gpus, is_limited, created_s, scheduled_s, deleted_s, told in fields:
@@ -154,7 +155,7 @@ class _Instances(JobTable):
 
 def _column(column: Sequence[str]) -> Sequence[int | None]:
     """Return times by column: 0 where none is told, None where ``_time`` must be asked."""
-    return floored_seconds([value or "0" for value in column])
+    return floored_seconds(["0" if value in NOTHING else value for value in column])
 
 
 def _time(field: str, value: str) -> int | None:

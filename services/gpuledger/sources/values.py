@@ -27,7 +27,9 @@ DIGITS_LIMIT = 15
 
 _UNREAD_S = -2 * END_OF_TIME_S  # whatever is added to it stays below zero
 
-_NOTHING = frozenset(("None", "NaN", "nan", "NaT", "null", "NULL"))
+NOTHING = frozenset(("", "None", "NaN", "nan", "NaT", "null", "NULL"))
+"""Words that programs write for no value."""
+
 _SHOWN_CHARACTERS = 60
 _DATE_CHARACTERS = 10
 _FULL_PERCENT = 100
@@ -38,7 +40,8 @@ _WITHIN_HOUR = {f":{second // 60:02}:{second % 60:02}": second for second in ran
 """Minutes and seconds behind an hour, as times are usually written -> seconds."""
 
 _HOURS_LIMIT = 1 << 14
-_OFFSETS_LIMIT = 8
+_OFFSETS_KEPT = 8
+_OFFSET_CHARACTERS = len("+00:00")
 _CERTAIN_YEARS = range(1971, 2100)
 """Every instant of their local times lies within the bounds, whatever the zone."""
 
@@ -77,7 +80,7 @@ def whole_number(field: str, value: str) -> int:
 
 def present(value: str) -> str:
     """Return the value, or nothing when it is one of the words that programs write for no value."""
-    return "" if value in _NOTHING else value
+    return "" if value in NOTHING else value
 
 
 def seconds_and_fraction(field: str, value: str) -> tuple[int, str]:
@@ -273,7 +276,6 @@ class LocalTimes:
         self._zone: dt.tzinfo = dt.UTC if timezone is None else _zone(timezone)
         self._fixed = timezone is None
         self._hours: dict[str, int] = {}
-        self._within: dict[str, Mapping[str, int]] = {"": _WITHIN_HOUR}
 
     def known(self, value: str) -> int | None:
         """Return seconds since the epoch where a time of the same hour was read before, in which no clock was set."""
@@ -289,7 +291,7 @@ class LocalTimes:
         Args:
             values: Times, as a rule all written alike and few hours apart.
         """
-        offset = next(filter(None, values), "")[_TIME_CHARACTERS:]
+        offset = next(filter(None, values), "")[_TIME_CHARACTERS:][:_OFFSET_CHARACTERS]
         begun = [value[:_HOUR_CHARACTERS] for value in values]
         hours = {}
         for hour, value in dict(zip(begun, values, strict=True)).items():
@@ -298,7 +300,7 @@ class LocalTimes:
                     self.read("", value)
             hours[hour] = self._hours.get(hour + offset, _UNREAD_S)
         ends = [value[_HOUR_CHARACTERS:] for value in values]
-        within = map(self._within_hour(offset).get, ends, repeat(_UNREAD_S))
+        within = map(_within_hour(offset).get, ends, repeat(_UNREAD_S))
         return [*map(add, map(hours.__getitem__, begun), within)]
 
     def read(self, field: str, value: str) -> tuple[int, Odd | None]:
@@ -331,15 +333,6 @@ class LocalTimes:
         day = instant(at_s).astimezone(self._zone).date() + dt.timedelta(days=1)
         return seconds(dt.datetime.combine(day, dt.time(), tzinfo=self._zone))
 
-    def _within_hour(self, offset: str) -> Mapping[str, int]:
-        """Return the seconds of each minute and second with an offset behind them."""
-        known = self._within.get(offset)
-        if known is None:
-            if len(self._within) >= _OFFSETS_LIMIT:
-                return {}
-            known = self._within[offset] = {end + offset: within_s for end, within_s in _WITHIN_HOUR.items()}
-        return known
-
     def _remember(self, hour: str, local: dt.datetime) -> None:
         """Keep when the hour of a time began, unless clocks were set in it."""
         if local.year not in _CERTAIN_YEARS:
@@ -352,6 +345,12 @@ class LocalTimes:
             if len(self._hours) >= _HOURS_LIMIT:
                 self._hours.clear()
             self._hours[hour] = seconds(first)
+
+
+@lru_cache(maxsize=_OFFSETS_KEPT)
+def _within_hour(offset: str) -> Mapping[str, int]:
+    """Return the seconds of each minute and second with an offset behind them."""
+    return {end + offset: within_s for end, within_s in _WITHIN_HOUR.items()}
 
 
 def _parsed(field: str, value: str) -> dt.datetime:
