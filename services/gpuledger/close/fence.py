@@ -1,13 +1,11 @@
-"""One closer of a cluster at a time: a lock of the database, which goes with whoever held it."""
+"""One closer of a cluster at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import sqlalchemy as sa
-from psycopg.errors import LockNotAvailable
-from sqlalchemy.exc import OperationalError
 
-from gpuledger.database.engine import detached
+from gpuledger.database.turns import one_at_a_time
 from gpuledger.kernel.errors import Conflict
 
 PATIENCE_S = 600
@@ -25,19 +23,9 @@ def one_closer(engine: sa.Engine, cluster: str, patience_s: int = PATIENCE_S) ->
         Conflict: When another one does not come to an end.
         Unavailable: When the database cannot be reached.
     """
-    with detached(engine) as connection:
-        try:
-            connection.exec_driver_sql(f"SET lock_timeout = '{patience_s}s'")
-            connection.execute(
-                sa.text("SELECT pg_advisory_lock(hashtextextended('close/' || :cluster, 0))"),
-                {"cluster": cluster},
-            )
-            connection.commit()
-        except OperationalError as error:
-            if not isinstance(error.orig, LockNotAvailable):
-                raise
-            raise Conflict(
-                f"another closer of {cluster} is at work",
-                hint="wait for it; what it leaves undone is done by the next",
-            ) from error
+    busy = Conflict(
+        f"another closer of {cluster} is at work",
+        hint="wait for it; what it leaves undone is done by the next",
+    )
+    with one_at_a_time(engine, f"close/{cluster}", busy, patience_s):
         yield
