@@ -21,6 +21,7 @@ TOGETHER = {
     "pages": {"seeded_url"},
     "api": {"seeded"},
     "ledger": {"ledger_database"},
+    "spark": {"spark"},  # a Java of its own, which takes seconds to start and half a gigabyte
 }
 """A group -> fixtures that are dear; a test belongs to the first group of which it uses one."""
 

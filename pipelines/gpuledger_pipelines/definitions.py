@@ -3,6 +3,8 @@
 import dagster as dg
 
 from gpuledger_pipelines.declaring import ledger_specs
+from gpuledger_pipelines.defs.archive.assets import archive
+from gpuledger_pipelines.defs.archive.job import archive_what_is_new, archived
 from gpuledger_pipelines.defs.budget import assets as budget
 from gpuledger_pipelines.defs.close.job import PeriodClose, close_period
 from gpuledger_pipelines.defs.close.schedules import closes
@@ -45,9 +47,9 @@ follow = dg.AutomationConditionSensorDefinition(
 )
 
 defs = dg.Definitions(
-    assets=[*ledger_specs(), *ASSETS],
-    jobs=[roll_up, close_period, tell],
-    schedules=[hourly, nightly, closes],
+    assets=[*ledger_specs(), *ASSETS, archive],
+    jobs=[roll_up, close_period, archive_what_is_new, tell],
+    schedules=[hourly, nightly, closes, archived],
     sensors=[watermark, follow, notices],
     resources={
         "warehouse": Warehouse(url=dg.EnvVar(URL_VARIABLE)),

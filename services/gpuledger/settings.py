@@ -140,6 +140,14 @@ class Settings(BaseSettings):
     smtp_ca_file: Path | None = Field(
         default=None, description="PEM certificates that sign the server's; unset means those of the system."
     )
+    archive: Path | None = Field(
+        default=None,
+        description="The folder of the archive of usage and telemetry; unset means archive in the data folder.",
+    )
+    spark_master: str = Field(
+        default="local[*]",
+        description="Where gpuledger archive rollup --engine spark computes: this machine, or spark://HOST:PORT.",
+    )
 
     @field_validator("*", mode="before")
     @classmethod
@@ -203,6 +211,11 @@ class Settings(BaseSettings):
     def data_docs_folder(self) -> Path:
         """Where results of gates and their pages lie."""
         return self.home / "data-docs" if self.data_docs is None else self.data_docs
+
+    @property
+    def archive_folder(self) -> Path:
+        """Where the archive of usage and telemetry lies."""
+        return self.home / "archive" if self.archive is None else self.archive
 
     @property
     def sacct_folder(self) -> Path:

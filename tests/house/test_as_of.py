@@ -18,7 +18,8 @@ from gpuledger.database.engine import make_engine
 from gpuledger.kernel.clock import SystemClock
 
 CHANGES = {
-    "admit", "agent nvml", "audit export-heads", "budget adjust", "budget apply", "budget grant", "budget transfer",
+    "admit", "agent nvml", "archive write",
+    "audit export-heads", "budget adjust", "budget apply", "budget grant", "budget transfer",
     "close reopen", "close run", "collect kubernetes", "collect slurm", "collect slurm-jobcomp", "cycle", "db upgrade",
     "demo", "dlq discard", "dlq retry", "enforce kai", "enforce kueue", "enforce slurm", "import", "incident credit",
     "incident reverse", "ingest", "inventory apply", "mapping apply", "notify run", "notify test", "period open",

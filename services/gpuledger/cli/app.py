@@ -79,6 +79,7 @@ COMMANDS = {
         ),
     ),
     "rollup": Entry("running:rollup", "Fill the warehouse, every table gated by its checks."),
+    "archive": Entry("archiving:app", "Usage and telemetry as Parquet, and the roll-up over it."),
     "rebuild": Entry("ledger:rebuild", "Derive balances from the journal again, or check them."),
     "audit": Entry("ledger:audit_app", "Verify the ledger.", (("export-heads", "heads:export_heads"),)),
     "topics": Entry("topics:app", "The topics of the broker."),

@@ -69,6 +69,7 @@ COMMANDS = (
     "fairshare",
     "simulate",
     "rollup",
+    "archive",
     "rebuild",
     "audit",
     "notify",
