@@ -48,7 +48,11 @@ def notice_check(
         for each in verdict.findings
     ]
     days = (first, last + dt.timedelta(days=1))
-    _note(warehouse, check_failed(span.cluster, table, days, findings, clock.now()), clock)
+    page = (
+        verdict.page if "://" in verdict.page else None
+    )  # a path of this machine is nothing to readers elsewhere
+    notice = check_failed(span.cluster, table, days, findings, clock.now(), page=page)
+    _note(warehouse, notice, clock)
 
 
 def notice_close(warehouse: Warehouse, data: CloseFailed, clock: Clock | None = None) -> None:

@@ -108,6 +108,8 @@ def check_failed(
     days: tuple[dt.date, dt.date],
     findings: Sequence[Finding],
     now: dt.datetime,
+    *,
+    page: str | None = None,
 ) -> Notice:
     """Return the notice of a gate that stopped a table; the same one for a week as long as the same things fail.
 
@@ -117,13 +119,16 @@ def check_failed(
         days: The first day that was restated, and the day after the last one.
         findings: What does not hold.
         now: The present.
+        page: Where people read all that was tried, on the web.
     """
     failing = _digest(sorted({each.expectation for each in findings}))
     first, end = (day.isoformat() for day in days)
     return Notice(
         Kind.CHECK_FAILED,
         (cluster, table, failing, _week(now)),
-        CheckFailed(cluster=cluster, table=table, from_day=first, to_day=end, findings=list(findings)),
+        CheckFailed(
+            cluster=cluster, table=table, from_day=first, to_day=end, findings=list(findings), page=page
+        ),
     )
 
 

@@ -114,6 +114,7 @@ class CheckFailed(Data, frozen=True, kw_only=True):
         from_day: The first day (UTC) that was restated.
         to_day: The day after the last one.
         findings: What does not hold, with rows.
+        page: Where people read all that was tried; null where no web server shows it.
     """
 
     cluster: str
@@ -121,6 +122,7 @@ class CheckFailed(Data, frozen=True, kw_only=True):
     from_day: str
     to_day: str
     findings: list[Finding]
+    page: str | None = None
 
 
 class CloseSealed(Data, frozen=True, kw_only=True):

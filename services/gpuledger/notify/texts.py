@@ -132,6 +132,7 @@ def _check(data: CheckFailed) -> Text:
             ("Cluster", data.cluster),
             ("Table", f"warehouse.{data.table}"),
             ("Days (UTC)", f"{data.from_day} to {last}"),
+            *((("All that was tried", data.page),) if data.page else ()),
         ),
         tables=tuple(map(_table, data.findings)),
         advice="gpuledger rollup tries again; gpuledger audit verify says whether the ledger itself holds.",

@@ -3,6 +3,7 @@
 import datetime as dt
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,24 @@ def test_a_gate_that_does_not_hold_is_written_down_with_rows(database: Database,
             "expectation": "residual is 0", "rows_count": 2,
             "rows": [{"hour": "1", "account": "c/a"}, {"hour": "2", "account": "x" * 200}],
         }],
+        "page": None,
     }  # fmt: skip
     assert database.query("SELECT target, state FROM notify.deliveries") == [("webhook/chat", "due")]
     assert there.received == [], "sending is for another"
+
+
+@pytest.mark.parametrize(
+    ("page", "told_of"),
+    [
+        ("https://docs.example.org/gpu_hour.html", "https://docs.example.org/gpu_hour.html"),
+        ("data-docs/x.html", None),
+    ],
+)
+def test_a_page_is_named_where_readers_elsewhere_can_open_it(
+    database: Database, there: Receiver, page: str, told_of: str | None
+) -> None:
+    notice_check(Warehouse(url=database.url), "gpu_hour", SPAN, replace(FAILED, page=page), CLOCK)
+    assert noticed(database)[0]["data"]["page"] == told_of
 
 
 @pytest.mark.parametrize("verdict", [Verdict(3), Verdict(3, FAILED.findings, outdated=True)])

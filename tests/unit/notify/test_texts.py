@@ -1,6 +1,7 @@
 """What notices say to people."""
 
 import pytest
+from msgspec import structs
 
 from gpuledger.notify.notices import (
     AskedShare,
@@ -69,12 +70,15 @@ def test_a_failed_check_names_rows_and_how_many_it_leaves_out() -> None:
         Table("residual is 0 (22 rows, 2 of them not shown)", ("hour", "residual"), (("h", "1"),) * 20),
     )
     assert dict(text.facts)["Days (UTC)"] == "2026-12-01 to 2026-12-02"
+    assert "All that was tried" not in dict(text.facts)
 
 
 def test_an_expectation_about_no_rows_is_told_all_the_same() -> None:
     finding = Finding(expectation="fresh", rows_count=None, rows=[])
     data = CheckFailed(cluster="a", table="t", from_day="2026-12-01", to_day="2026-12-02", findings=[finding])
     assert text_of(data).tables == (Table("fresh"),)
+    page = "https://docs.example.org/x.html"
+    assert dict(text_of(structs.replace(data, page=page)).facts)["All that was tried"] == page
 
 
 @pytest.mark.parametrize(
