@@ -4,6 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from gpuledger_dashboards import door
+
 PAGES = Path(__file__).parent / "app_pages"
 # A picture of our own: a named icon would be fetched from the internet.
 ICON = Path(__file__).with_name("favicon.svg")
@@ -79,6 +81,12 @@ page = st.navigation(
             url_path="proposals",
         ),
         st.Page(
+            PAGES / "admin.py",
+            title="Admin",
+            icon=":material/admin_panel_settings:",
+            url_path="admin",
+        ),
+        st.Page(
             PAGES / "lesson.py",
             title="Lesson",
             icon=":material/school:",
@@ -87,4 +95,6 @@ page = st.navigation(
     ],
     position="top",
 )
+door.enter()
+door.show()
 page.run()

@@ -12,6 +12,7 @@ import streamlit as st
 from gpuledger import settings
 from gpuledger.client import LedgerClient, answers, outcomes, plans, records, stories, waiting
 from gpuledger.kernel.errors import Refused
+from gpuledger_dashboards import people
 
 TTL_S = 30
 """How old a figure on a page may be; each figure says as of when it is."""
@@ -60,6 +61,21 @@ def _shared_token(file: Path | None) -> str | None:
 def sign_in(token: str) -> None:
     """Ask as a token from now on, in this session."""
     st.session_state[SIGNED_IN] = token.strip()
+
+
+def sign_out() -> None:
+    """Ask as nobody in particular from now on; what was fetched as somebody is shown to nobody else."""
+    st.session_state.pop(SIGNED_IN, None)
+
+
+def is_signed_in() -> bool:
+    """Say whether the viewer signed in with a token of their own."""
+    return SIGNED_IN in st.session_state
+
+
+def demo_people() -> list[people.Person]:
+    """Return the people of a demo; there are none elsewhere."""
+    return people.read(settings.load().demo_people)
 
 
 def api_url() -> str:
@@ -156,6 +172,11 @@ def propose(wish: plans.Wish, key: str) -> plans.Made:
     return _client(asker()).propose(wish, key=key)
 
 
+def tokens() -> outcomes.Tokens:
+    """Return who may ask the API."""
+    return _tokens(asker())
+
+
 def me() -> outcomes.WhoAmI:
     """Return who looks at the page."""
     return _me(asker())
@@ -180,6 +201,7 @@ def forget() -> None:
         _workload,
         _proposals,
         _me,
+        _tokens,
         _accounts,
         _hosts,
         _drains,
@@ -268,6 +290,11 @@ def _closes(asker: Asker) -> records.Closes:
 @st.cache_data(ttl=TTL_S, max_entries=1000, show_spinner=False, hash_funcs={plans.Wish: repr})
 def _what_if(asker: Asker, wish: plans.Wish) -> plans.Made:
     return _client(asker).propose(wish, dry_run=True)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def _tokens(asker: Asker) -> outcomes.Tokens:
+    return _client(asker).tokens()
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)

@@ -76,7 +76,7 @@ def csv_of(rows: Sequence[Mapping[str, object]], context: Mapping[str, object]) 
 
     A text that a spreadsheet would take for a formula gets a leading apostrophe.
     """
-    wide = [_both_units(row) | dict(context) for row in rows]
+    wide = [in_both_units(row) | dict(context) for row in rows]
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(dict.fromkeys(name for row in wide for name in row)))
     writer.writeheader()
@@ -84,7 +84,8 @@ def csv_of(rows: Sequence[Mapping[str, object]], context: Mapping[str, object]) 
     return buffer.getvalue().encode()
 
 
-def _both_units(row: Mapping[str, object]) -> dict[str, object]:
+def in_both_units(row: Mapping[str, object]) -> dict[str, object]:
+    """Return a row of a download with GPU-hours beside each amount in gpu_ms."""
     found: dict[str, object] = {}
     for name, value in row.items():
         found[name] = value

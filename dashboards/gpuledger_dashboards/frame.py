@@ -3,6 +3,7 @@
 import datetime as dt
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal, NoReturn, TypeVar
 
 import streamlit as st
@@ -10,8 +11,10 @@ import streamlit as st
 from gpuledger.client.answers import ClusterStatus
 from gpuledger.kernel.errors import GpuledgerError, NotFound, Unidentified
 from gpuledger_dashboards import charts, data, empty, figures, tables, views
+from gpuledger_dashboards.parquet import parquet_of
 
 T = TypeVar("T")
+PARQUET = "application/vnd.apache.parquet"
 
 
 def ask(question: Callable[[], T], *, absent: empty.Why | None = None) -> T:
@@ -172,16 +175,26 @@ def table(
 def download(
     label: str, rows: Sequence[Mapping[str, object]], file_name: str, context: Mapping[str, object], key: str
 ) -> None:
-    """Offer the figure's rows as CSV, with window, as-of time and zone beside every row."""
-    st.download_button(
-        label,
-        figures.csv_of(rows, context),
-        file_name=file_name,
-        mime="text/csv",
-        key=key,
-        icon=":material/download:",
-        on_click="ignore",
+    """Offer the figure's rows as CSV and as Parquet, with window, as-of time and zone beside every row.
+
+    A file is made when it is asked for. A chart's picture is offered by the chart itself (its menu, on hover or focus).
+    """
+    stem, of_csv = file_name.removesuffix(".csv"), partial(figures.csv_of, rows, context)
+    files = (
+        (label, f"{stem}.csv", of_csv, "text/csv", key),
+        ("Parquet", f"{stem}.parquet", partial(parquet_of, rows, context), PARQUET, f"{key}-parquet"),
     )
+    with st.container(horizontal=True):
+        for name, file, made, kind, own_key in files:
+            st.download_button(
+                name,
+                made,
+                file_name=file,
+                mime=kind,
+                key=own_key,
+                icon=":material/download:",
+                on_click="ignore",
+            )
 
 
 def words(*given: object) -> str:

@@ -75,6 +75,11 @@ class Alert:
     sentence: str
     page: str
 
+    @property
+    def title(self) -> str:
+        """The page's title."""
+        return self.page.replace("_", " ").capitalize()
+
 
 def days_of(
     last: dt.date,

@@ -71,6 +71,11 @@ class Settings(BaseSettings):
         description="A file whose first line is the token that the dashboards show the API for everybody who"
         " opens them; unset, each signs in with their own where one is needed.",
     )
+    demo_people: Path | None = Field(
+        default=None,
+        description="A file of people with their tokens, as whom anybody who opens the dashboards may look at them: the"
+        " demo writes one, and a ledger of your own has none.",
+    )
     api_rate: int = Field(
         default=1000,
         ge=0,

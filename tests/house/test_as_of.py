@@ -97,4 +97,4 @@ def test_every_question_of_the_client_takes_as_of() -> None:
     }
     assert questions
     without = {name for name, signature in questions.items() if "as_of" not in signature.parameters}
-    assert without == {"me", *OF_CLIENT}
+    assert without == {"me", "tokens", *OF_CLIENT}

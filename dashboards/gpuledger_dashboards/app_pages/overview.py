@@ -72,12 +72,15 @@ def show_alerts(raised: list[overview.Alert], cluster: str) -> None:
         st.success("Nothing: no target is missed, no account is over budget, no host is unwell.")
         return
     for alert in raised:
-        st.page_link(
-            PAGES / f"{alert.page}.py",
-            label=figures.plain(alert.sentence),
-            icon=":material/error:",
-            query_params={"cluster": cluster},
-        )
+        # A link breaks no lines, so that the sentence stands above it.
+        with st.container(gap="xsmall"):
+            st.markdown(f":material/error: {figures.plain(alert.sentence)}")
+            st.page_link(
+                PAGES / f"{alert.page}.py",
+                label=f"Open {alert.title}",
+                icon=":material/arrow_forward:",
+                query_params={"cluster": cluster},
+            )
 
 
 def show_trends(found: list[overview.Change], daily: Layers, note: str) -> None:

@@ -138,5 +138,5 @@ def _routers(context: Context, broker: Broker | None, *, by_another: bool) -> li
         events.router(context, broker),
         proposals.router(context, by_another=by_another),
         fairshare.router(),
-        callers.router(),
+        callers.router(context),
     ]

@@ -205,6 +205,15 @@ CALLER = {
     "name": "slurm of philly", "role": "scheduler", "rights": ["admit", "post-events", "read-orders"],
     "subtree": None, "clusters": ["philly"], "token": "2fcfc046405d",
 }  # fmt: skip
+TOKENS = {
+    "tokens": [
+        {"id": "2fcfc046405d", "name": "slurm of philly", "role": "scheduler", "subtree": None, "clusters": ["philly"],
+         "created_at": "2026-11-01T08:00:00Z", "created_by": "ada", "expires_at": "2027-11-01T08:00:00Z",
+         "replaces": None, "revoked_at": None, "revoked_by": None, "last_used_at": "2026-12-01T08:59:00Z",
+         "good": True},
+    ],
+    "as_of": _AS_OF,
+}  # fmt: skip
 EVENTS = {"events": 3, "accepted": 2, "repeated": 1}
 ADMISSION = {
     "cluster": "philly", "workload": "8851", "attempt": 1, "class": "allocated", "account": "philly/ee9e8c",
@@ -304,6 +313,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "listCloses": CLOSES,
     "getClose": CLOSE,
     "getCaller": CALLER,
+    "listTokens": TOKENS,
     "postEvents": EVENTS,
     "admit": ADMISSION,
     "grant": ORDER,

@@ -6,8 +6,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -16,9 +17,10 @@ from gpuledger.cli import ingesting, running
 from gpuledger.cli.output import note, print_table
 from gpuledger.cli.policy import print_cycle
 from gpuledger.cli.reports import print_layers
-from gpuledger.database.engine import reading
+from gpuledger.database.engine import reading, writing
 from gpuledger.database.opening import open_database
-from gpuledger.demo import DATA
+from gpuledger.demo import DATA, month, people
+from gpuledger.events.envelope import ORG_BOOK
 from gpuledger.ingest import budget_file, budgets
 from gpuledger.ingest.changes import apply as book_changes
 from gpuledger.ingest.intake import Intake
@@ -27,7 +29,8 @@ from gpuledger.kernel.amounts import gpu_hours
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import SystemClock, seconds
 from gpuledger.kernel.errors import GpuledgerError, Refused, Unavailable
-from gpuledger.ledger import queries
+from gpuledger.ledger import policies, queries
+from gpuledger.ledger.attempts import booked
 from gpuledger.ledger.balances import BalanceQuery, balances
 from gpuledger.ledger.usage import By, UsageQuery, usage
 from gpuledger.policy.kept import latest_cycle
@@ -51,6 +54,7 @@ BUSY_MOMENTS = {
     "philly": 1_508_580_000,  # 2017-10-21T10:00:00Z, the day of the trace's peak
     "alex": 1_675_857_600,  # 2023-02-08T12:00:00Z
     "openb": 12_824_105,  # 1970-05-29T10:15:05Z, when most of its pods wait
+    month.CLUSTER: month.BUSY_S,
 }
 SUMMARY_ACCOUNTS = 8
 
@@ -75,6 +79,8 @@ def run(config: Settings, *, once: bool, kafka: bool) -> None:
             _fill(engine, config, stack, kafka=kafka)
             marker.write_text(json.dumps(sorted({*done, way})))
         summary(engine)
+        for line in running.people_lines(config, running.DASHBOARDS):
+            print(line)
         print(f"\nLook around:  export GPULEDGER_HOME={config.home}")
         print(f"              {program()} usage --by month --cluster philly")
         print(f"Remove:       {program()} demo --remove\n")
@@ -141,6 +147,7 @@ def _fill(engine: sa.Engine, config: Settings, stack: ExitStack, *, kafka: bool)
             bootstrap = stack.enter_context(_broker(config.home / "kafka"))
         config = config.model_copy(update={"kafka_bootstrap": bootstrap})
     intake = Intake(engine, clock, config.calendar)
+    simulated = stack.enter_context(month.written_meanwhile(_month_file(config)))
     with step("budgets"):
         file = budget_file.read(DATA / "budget.yaml")
         with reading(engine) as reader:
@@ -152,6 +159,7 @@ def _fill(engine: sa.Engine, config: Settings, stack: ExitStack, *, kafka: bool)
         note(
             f"  {report.records:,} records, {report.dead_lettered} dead letters, {len(report.anomalies)} anomalies"
         )
+    _simulated_month(engine, config, intake, simulated)
     with step("roll-ups through Dagster"):
         url = engine.url.render_as_string(hide_password=False)
         status, rolled = running.run_rollup(config, url, [])
@@ -164,6 +172,36 @@ def _fill(engine: sa.Engine, config: Settings, stack: ExitStack, *, kafka: bool)
         for cluster, at_s in BUSY_MOMENTS.items():
             issue_cycle(engine, cluster, at_s=at_s, clock=clock, calendar=config.calendar)
         relay(engine, open_broker(config), clock)
+
+
+def _month_file(config: Settings) -> Path:
+    return config.home / "institute.jsonl"
+
+
+def _simulated_month(
+    engine: sa.Engine, config: Settings, intake: Intake, wait: Callable[[], month.Month]
+) -> None:
+    """Add the institute's month: what it hopes for, its events through the same intake, people to look at it as."""
+    with step("simulate a month, the rest"):
+        told = wait()
+    note(
+        f"  {told.events:,} events, {len(told.preempted):,} preemptions of jobs that came to their end later"
+    )
+    with step(f"import {month.CLUSTER}"):
+        ingesting.run(intake, config, source("events"), _month_file(config), ImportOptions())
+        hopes = partial(
+            policies.put_settings,
+            cluster=month.CLUSTER,
+            wanted=month.TARGETS,
+            at_s=BEGINNING_S,
+            by="demo",
+            clock=intake.clock,
+            calendar=config.calendar,
+        )
+        booked(engine, ORG_BOOK, hopes)
+        with writing(engine) as writer:
+            made = people.signed_in(writer, people.people(told.preempted), intake.clock.now())
+        people.keep(config.home / people.FILE, made)
 
 
 @contextmanager

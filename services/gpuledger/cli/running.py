@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gpuledger.settings import Settings
 
 API_PORT, DASHBOARD_PORT, DAGSTER_PORT = 8080, 8501, 3000
+DASHBOARDS = f"http://127.0.0.1:{DASHBOARD_PORT}/"
+"""Where the pages are, unless the port is taken."""
+
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only compared with
 """An address that stands for all of its kind -> the one of them at which this machine reaches itself."""
 
@@ -149,11 +152,28 @@ def serve_until_interrupted(
         children.wait_for("api", f"{api}/healthz", 60)
         for name, place in places:
             print(f"{name:12} {place}", flush=True)
+        for line in people_lines(config, dict(places)["Dashboards"]) if not only_api else ():
+            print(line, flush=True)
         note("Ctrl-C stops everything")
         while (ended := children.first_ended()) is None:
             time.sleep(0.5)
     note(f"gpuledger: {ended} ended by itself; read {config.home / 'logs' / (ended + '.log')}")
     raise typer.Exit(FAILED)
+
+
+def people_lines(config: "Settings", dashboards: str) -> list[str]:
+    """Return who one can look at the pages as, each with a link and what to try; nobody outside the demo's folder.
+
+    Args:
+        config: Where the folder is.
+        dashboards: The address of the pages, which ends with a slash.
+    """
+    from gpuledger.demo import people
+
+    lines = []
+    for person in people.kept(config.home / people.FILE):
+        lines += [f"{person.name}, {person.about}", f"    {dashboards}{person.page}", f"    {person.attempt}"]
+    return ["", "Look at the institute as:", *lines, ""] if lines else []
 
 
 def place_of(host: str, port: int, *, scheme: str = "http") -> str:
@@ -164,12 +184,14 @@ def place_of(host: str, port: int, *, scheme: str = "http") -> str:
 
 def _start_pages(children: "Children", config: "Settings", url: str, api: str) -> list[tuple[str, str]]:
     from gpuledger.cli.children import HOST, free_port
+    from gpuledger.demo import people
 
+    folk = config.home / people.FILE
     dashboards, dagster = free_port(DASHBOARD_PORT), free_port(DAGSTER_PORT)
     children.start(
         "dashboards",
         [sys.executable, "-m", "gpuledger_dashboards.run", "--port", str(dashboards), "--api", api],
-        {"GPULEDGER_API_URL": api},
+        {"GPULEDGER_API_URL": api, **({"GPULEDGER_DEMO_PEOPLE": str(folk)} if folk.exists() else {})},
     )
     children.start(
         "dagster",

@@ -9,6 +9,7 @@ class Ledger:
     """What every client can ask and change, as ``questions``, ``series``, ``changes`` and ``proposing`` describe it."""
 
     me = Asked(questions.me)
+    tokens = Asked(questions.tokens)
     clusters = Asked(questions.clusters)
     books = Asked(questions.books)
     balances = Asked(questions.balances)

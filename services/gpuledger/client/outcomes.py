@@ -16,6 +16,31 @@ class WhoAmI(Answer, frozen=True, kw_only=True):
     token: str | None
 
 
+class TokenRow(Answer, frozen=True, kw_only=True):
+    """Who may ask the API, and how far they reach; no clusters and no subtree mean all."""
+
+    id: str
+    name: str
+    role: str
+    subtree: str | None
+    clusters: tuple[str, ...]
+    created_at: str
+    created_by: str
+    expires_at: str
+    replaces: str | None
+    revoked_at: str | None
+    revoked_by: str | None
+    last_used_at: str | None
+    good: bool
+
+
+class Tokens(Answer, frozen=True, kw_only=True):
+    """Tokens that there are or were, the oldest first."""
+
+    tokens: tuple[TokenRow, ...]
+    as_of: str
+
+
 class TakenEvents(Answer, frozen=True, kw_only=True):
     """What became of events."""
 

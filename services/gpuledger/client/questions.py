@@ -197,6 +197,11 @@ def me() -> Ask[outcomes.WhoAmI]:
     return get(outcomes.WhoAmI, "/v1/me")
 
 
+def tokens() -> Ask[outcomes.Tokens]:
+    """List who may ask the API: every token there is or was, without its secret."""
+    return get(outcomes.Tokens, "/v1/tokens")
+
+
 def hosts(
     *, cluster: str | None = None, after: int | None = None, as_of: Moment | None = None
 ) -> Ask[records.Hosts]:

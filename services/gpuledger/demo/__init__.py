@@ -1,4 +1,4 @@
-"""The demo's bundled data: three real traces, and a budget file for them."""
+"""The demo's bundled data: three real traces with a budget file for them, and the scenario of a simulated month."""
 
 from pathlib import Path
 

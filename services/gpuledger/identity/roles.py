@@ -16,6 +16,8 @@ class Right(StrEnum):
     """What a cycle orders on a whole cluster, for the scheduler that carries it out."""
     READ_BOOKS = "read-books"
     """Chain heads, dead letters, metrics: how the ledger itself is."""
+    READ_TOKENS = "read-tokens"
+    """Who may ask the API: names, roles and scopes of its tokens, and when each was used last."""
     POST_EVENTS = "post-events"
     """Say what happened on a cluster."""
     ADMIT = "admit"

@@ -108,6 +108,7 @@ OPERATIONS: dict[str, Asked] = {
     "exportUsage": Asked("GET", "/v1/exports/usage?cluster={cluster}&account={account}", ("account", "cluster")),
     "exportStatement": Asked("GET", "/v1/exports/statements/{cluster}/2026-11", ("cluster",)),
     "getCaller": Asked("GET", "/v1/me"),
+    "listTokens": Asked("GET", "/v1/tokens"),
     "getMetrics": Asked("GET", "/metrics"),
     "postEvents": Asked("POST", "/v1/events", ("cluster",), {"event": "{cluster}"}),
     "admit": Asked(

@@ -7,6 +7,7 @@ import pytest
 
 from gpuledger.cli import running
 from gpuledger.cli.running import pipeline_env, place_of, run_rollup, show_rollup
+from gpuledger.demo import people
 from gpuledger.settings import Settings
 
 URL = "postgresql+psycopg://somebody@somewhere/ledger"
@@ -79,3 +80,12 @@ def test_a_summary_is_a_line_per_cluster(capsys: pytest.CaptureFixture[str]) -> 
     }
     show_rollup(json.loads(json.dumps({"clusters": [cluster]})))
     assert capsys.readouterr().out == "alex: 2023-02-07 to 2023-02-11, 1,234 rows, 8 gates passed, 1 failed\n"
+
+
+def test_who_one_can_look_as_is_told_in_the_demos_folder_alone(config: Settings) -> None:
+    assert running.people_lines(config, running.DASHBOARDS) == []
+    config.home.mkdir()
+    people.keep(config.home / people.FILE, people.people([]))
+    lines = running.people_lines(config, "http://127.0.0.1:9/")
+    assert "    http://127.0.0.1:9/?as=maya&cluster=institute" in lines
+    assert sum(line.startswith("    http") for line in lines) == 4

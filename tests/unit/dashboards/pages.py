@@ -15,7 +15,7 @@ from gpuledger.kernel.errors import GpuledgerError, NotFound
 from gpuledger_dashboards import run
 
 PAGES = Path(run.APP).parent / "app_pages"
-PYRAMID, BUDGET, SHARES, WAITS, WORK, WASTE, HOSTS, AUDIT, PLANNING, PROPOSALS, LESSON = (
+PYRAMID, BUDGET, SHARES, WAITS, WORK, WASTE, HOSTS, AUDIT, PLANNING, PROPOSALS, ADMIN, LESSON = (
     PAGES / f"{name}.py"
     for name in (
         "pyramid",
@@ -28,6 +28,7 @@ PYRAMID, BUDGET, SHARES, WAITS, WORK, WASTE, HOSTS, AUDIT, PLANNING, PROPOSALS, 
         "audit",
         "planning",
         "proposals",
+        "admin",
         "lesson",
     )
 )
@@ -56,6 +57,7 @@ class FakeClient:
     leaving: tuple[records.DrainRow, ...] = ()
     failures: tuple[records.Incident, ...] = ()
     sealed: tuple[records.CloseRow, ...] = ()
+    admitted: tuple[outcomes.TokenRow, ...] = ()
     waited: tuple[waiting.WaitsRow, ...] = ()
     wasted: tuple[waiting.WasteRow, ...] = ()
     wasted_in: tuple[str, ...] = ("2017-10",)
@@ -157,6 +159,10 @@ class FakeClient:
             seq=None,
             key=key or "k",
         )
+
+    def tokens(self) -> outcomes.Tokens:
+        self.asked.append(("tokens",))
+        return outcomes.Tokens(tokens=self.admitted, as_of="2026-12-01T12:00:00Z")
 
     def me(self) -> outcomes.WhoAmI:
         return outcomes.WhoAmI(

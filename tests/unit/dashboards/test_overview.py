@@ -39,7 +39,10 @@ def opened(**query: str) -> AppTest:
 
 
 def links(app: AppTest) -> list[str]:
-    return [element.proto.label.replace("\\", "") for element in app.get("page_link")]
+    """The sentence above each link."""
+    marked = [text.value for text in app.markdown if text.value.startswith(":material/error:")]
+    assert len(marked) == len(app.get("page_link"))
+    return [text.removeprefix(":material/error: ").replace("\\", "") for text in marked]
 
 
 def test_a_week_at_a_glance(client: FakeClient) -> None:
@@ -86,6 +89,9 @@ def test_what_needs_somebody_leads_to_its_page(client: FakeClient) -> None:
     assert found[3].startswith("One failure of hardware in this week ended 1 run; 4.0 GPU-h were given back")
     assert found[4] == "3 records could not be read and wait for a person."
     assert "5 things need somebody." in text_of(app)
+    assert [element.proto.label for element in app.get("page_link")] == [
+        "Open Pyramid", "Open Budget versus actual", "Open Hosts", "Open Hosts", "Open Audit",
+    ]  # fmt: skip
     assert {element.proto.query_string for element in app.get("page_link")} == {"cluster=alpha"}
 
 

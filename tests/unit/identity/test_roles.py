@@ -9,7 +9,7 @@ PROPOSES = {"read-proposals", "propose"}
 TOLD = {
     "admin": READS
     | PROPOSES
-    | {"read-work", "read-orders", "read-books", "post-events", "admit", "change-budgets"},
+    | {"read-work", "read-orders", "read-books", "read-tokens", "post-events", "admit", "change-budgets"},
     "manager": READS | PROPOSES | {"read-work", "change-budgets"},
     "lead": READS | PROPOSES | {"read-work", "change-budgets"},
     "researcher": READS | PROPOSES | {"read-work"},
