@@ -14,11 +14,12 @@ from gpuledger.policy.blocks import Blocks, Spot, in_blocks
 from gpuledger.policy.contenders import allocated, unallocated
 from gpuledger.policy.cycle import Cycle, tree_with
 from gpuledger.policy.fair_share import class_of, entry_of
+from gpuledger.policy.lines import Ask
 from gpuledger.policy.occupancy import Occupancy
 from gpuledger.policy.outcomes import Action
 from gpuledger.policy.preemption import Preemption
 from gpuledger.policy.runs import Runs
-from gpuledger.policy.sparse import walk_sparsely
+from gpuledger.policy.sparse import Unfunded, walk_sparsely
 from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, RunningRun, WorkClass
 from gpuledger.policy.yard import Yard
 
@@ -94,24 +95,25 @@ class Ordering:
         backlog = known.backlog
         tree = tree_with(state, known.runs.allocated_milli, backlog.accounts, backlog.oldest_s(), config)
         waiting = backlog.by_leaf(tree)
-        funded = allocated(tree, config)
-        unfunded = unallocated(tree) if waiting["unallocated"] else funded  # which does for nobody
-        queues: dict[WorkClass, Blocks] = {
-            "allocated": in_blocks(funded, line_of(waiting["allocated"])),
-            "unallocated": in_blocks(unfunded, line_of(waiting["unallocated"])),
-        }
-        spots: dict[WorkClass, list[Spot]] = {"allocated": [], "unallocated": []}
+        queue = in_blocks(allocated(tree, config), line_of(waiting["allocated"]))
+        unfunded = Unfunded(
+            set[Ask]().union(*(pile.kinds for pile in waiting["unallocated"].values())),
+            lambda: in_blocks(unallocated(tree), line_of(waiting["unallocated"])),
+        )
+        spots: list[Spot] = []
         for kept in state.reservations:
             holder = backlog.placed(kept.workload)
-            if holder is not None:
-                klass = class_of(tree, holder)
-                leaf, entry = tree.leaf_path(holder.account), entry_of(holder, klass, config)
-                spot = queues[klass].find(leaf, entry)
+            if holder is not None and class_of(tree, holder) == "allocated":  # nothing is kept for others
+                leaf, entry = tree.leaf_path(holder.account), entry_of(holder, "allocated", config)
+                spot = queue.find(leaf, entry)
                 assert spot is not None  # noqa: S101 - it is in the queue
-                spots[klass].append(spot)
+                spots.append(spot)
         yard = Yard(state, config.quantum_s, known.occupancy)
         preemption = Preemption(tree, state, yard, config, known.runs)
-        walk, decided = walk_sparsely(queues, spots, state, yard, preemption, config, has_words=False)
+        queues: dict[WorkClass, Blocks | Unfunded] = {"allocated": queue, "unallocated": unfunded}
+        walk, decided = walk_sparsely(
+            queues, {"allocated": spots}, state, yard, preemption, config, has_words=False
+        )
         return Cycle(
             cluster=state.cluster,
             at_s=state.at_s,

@@ -19,7 +19,8 @@ from there on.
 
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gpuledger.policy.blocks import Blocks, Spot
 from gpuledger.policy.decisions import Walk
@@ -199,8 +200,20 @@ class SparseWalk:
                 self._look_at(self._blocks.climb(leaf, place))
 
 
+class Unfunded(NamedTuple):
+    """Unallocated work whose order is worked out where some of it has room: it takes from nobody, and holds nothing.
+
+    Args:
+        kinds: What is asked for.
+        ordered: Makes the queue.
+    """
+
+    kinds: Collection[Ask]
+    ordered: Callable[[], Blocks]
+
+
 def walk_sparsely(
-    queues: Mapping[WorkClass, Blocks],
+    queues: Mapping[WorkClass, "Blocks | Unfunded"],
     named: Mapping[WorkClass, Sequence[Spot]],
     state: ClusterState,
     yard: Yard,
@@ -212,7 +225,7 @@ def walk_sparsely(
     """Walk where something could change, funded work first; return the walk, and what it decided.
 
     Args:
-        queues: Who takes a place in the queue, by class.
+        queues: Who takes a place in the queue, by class; of funded work it is there already.
         named: Who is looked at in any case; holders of reservations are among them.
         state: The cluster.
         yard: Its hosts.
@@ -220,15 +233,21 @@ def walk_sparsely(
         config: The knobs.
         has_words: Whether decisions have sentences and figures.
     """
-    before = {"allocated": 0, "unallocated": len(queues["allocated"])}
-    turns = [turn_at(queues[klass], spot, before[klass]) for klass, spots in named.items() for spot in spots]
+    lines_of = {klass: queue for klass, queue in queues.items() if isinstance(queue, Blocks)}
+    before = {"allocated": 0, "unallocated": len(lines_of["allocated"])}
+    turns = [
+        turn_at(lines_of[klass], spot, before[klass]) for klass, spots in named.items() for spot in spots
+    ]
     walk = Walk(turns, state, yard, preemption, config, has_words=has_words)
     decided: list[Decision | Shared] = []
-    for klass, blocks in queues.items():
+    for klass, queue in queues.items():
+        if isinstance(queue, Unfunded) and all(map(walk.has_no_room, queue.kinds)):
+            continue
+        blocks = queue.ordered() if isinstance(queue, Unfunded) else queue
         if not blocks.lines:
             continue
         own = preemption.least_of_own() if klass == "allocated" else {}
-        decided += SparseWalk(walk, blocks, before[klass], named[klass], own).decide()
+        decided += SparseWalk(walk, blocks, before[klass], named.get(klass, ()), own).decide()
     decided += walk.leaving()
     return walk, decided
 

@@ -2,12 +2,13 @@
 
 from tests.unit.policy.forests import AT_S, account, cluster, hosts, pending, run
 
-from gpuledger.policy.blocks import cut
+from gpuledger.policy.blocks import Blocks, cut
 from gpuledger.policy.cycle import ClusterState, PendingWorkload, PolicyConfig, RunningRun, tree_of
 from gpuledger.policy.decisions import Walk
 from gpuledger.policy.fair_share import lines
+from gpuledger.policy.lines import Line
 from gpuledger.policy.preemption import Preemption
-from gpuledger.policy.sparse import SparseWalk
+from gpuledger.policy.sparse import SparseWalk, Unfunded, walk_sparsely
 from gpuledger.policy.yard import Yard
 
 CONFIG = PolicyConfig()
@@ -78,3 +79,29 @@ def test_where_runs_may_leave_for_their_own_accounts_work_the_first_of_each_prio
     assert looked_at == ["w0", "w1", "w3"]
     looked_at, _ = walked(queue, [kept, busy(0)], 8, 8)
     assert looked_at == ["w0"]
+
+
+def test_unallocated_work_is_put_in_order_where_some_of_it_has_room() -> None:
+    queue = [pending("free", "a", gpus=4, hours=0), pending("wide", "b", gpus=8, hours=0)]
+    for held, expected in ((6, []), (4, ["free"])):
+        small = run("b", gpus=held, name="small", hosts={"h0": held}, protected_until_s=AT_S + 3600)
+        state = cluster([account("a"), account("b")], queue, [small], on=hosts(8))
+        tree, yard = tree_of(state, queue, CONFIG), Yard(state, CONFIG.quantum_s)
+        both, ordered = lines(tree, queue, CONFIG), list[Blocks]()
+
+        def made(line: Line = both["unallocated"], ordered: list[Blocks] = ordered) -> Blocks:
+            ordered.append(cut(line))
+            return ordered[-1]
+
+        kinds = {work[-1] for work in both["unallocated"].entries}
+        preemption = Preemption(tree, state, yard, CONFIG)
+        _, decided = walk_sparsely(
+            {"allocated": cut(both["allocated"]), "unallocated": Unfunded(kinds, made)},
+            {"allocated": []},
+            state,
+            yard,
+            preemption,
+            CONFIG,
+        )
+        assert [decision.workload for decision in decided] == expected
+        assert len(ordered) == len(expected)
