@@ -62,13 +62,30 @@ hour AS (
     WHERE kind IN ('there', 'dearer')
     GROUP BY 1
 ),
-owed AS (
-    SELECT period, account, floor(sum(entitlement_gpu_ms * (1000 + coalesce(surplus, 0))) / 1000)::bigint AS entitlement,
-           floor(sum(demand_gpu_ms * (1000 + coalesce(surplus, 0))) / 1000)::bigint AS demand,
-           floor(sum(owed_gpu_ms * (1000 + coalesce(surplus, 0))) / 1000)::bigint AS owed
+-- What that adds to the sums below; without a rate card nothing is looked at.
+dearer_owed AS (
+    SELECT period, account, sum(entitlement_gpu_ms * surplus) AS entitlement, sum(demand_gpu_ms * surplus) AS demand,
+           sum(owed_gpu_ms * surplus) AS owed
     FROM period
     JOIN warehouse.owed_hour ON cluster = :cluster AND hour_at >= start_at AND hour_at < end_at
-    LEFT JOIN hour USING (hour_at)
+    JOIN hour USING (hour_at)
+    WHERE EXISTS (SELECT FROM weighed)
+    GROUP BY 1, 2
+),
+dearer_gross AS (
+    SELECT period, account, sum(run.gpu_ms) AS gross
+    FROM period
+    JOIN warehouse.usage_bucket AS usage ON cluster = :cluster AND bucket_at >= start_at AND bucket_at < end_at
+    JOIN (SELECT account, to_timestamp(bucket_s) AS bucket_at, gpu_ms FROM integral WHERE kind = 'run') AS run
+        USING (bucket_at, account)
+    WHERE class = 'allocated' AND EXISTS (SELECT FROM weighed)
+    GROUP BY 1, 2
+),
+owed AS (
+    SELECT period, account, sum(entitlement_gpu_ms)::bigint AS entitlement, sum(demand_gpu_ms)::bigint AS demand,
+           sum(owed_gpu_ms)::bigint AS owed
+    FROM period
+    JOIN warehouse.owed_hour ON cluster = :cluster AND hour_at >= start_at AND hour_at < end_at
     GROUP BY 1, 2
 ),
 -- A period is known when the inventory begins before it ends, and before anybody ran or waited in it.
@@ -80,11 +97,9 @@ known AS (
     GROUP BY period, since, end_at
 ),
 gross AS (
-    SELECT period, account, floor(sum(usage.gpu_ms * 1000::numeric + coalesce(run.gpu_ms, 0)) / 1000)::bigint AS gross
+    SELECT period, account, sum(gpu_ms)::bigint AS gross
     FROM period
-    JOIN warehouse.usage_bucket AS usage ON cluster = :cluster AND bucket_at >= start_at AND bucket_at < end_at
-    LEFT JOIN (SELECT account, to_timestamp(bucket_s) AS bucket_at, gpu_ms FROM integral WHERE kind = 'run') AS run
-        USING (bucket_at, account)
+    JOIN warehouse.usage_bucket ON cluster = :cluster AND bucket_at >= start_at AND bucket_at < end_at
     WHERE class = 'allocated'
     GROUP BY 1, 2
 ),
@@ -93,11 +108,15 @@ line AS (
            coalesce(budget, 0) AS budget, coalesce(transferred, 0) AS transferred, coalesce(charged, 0) AS charged,
            coalesce(held, 0) AS held, coalesce(credited, 0) AS credited, coalesce(expired, 0) AS expired,
            coalesce(unallocated, 0) AS unallocated,
-           CASE WHEN known THEN coalesce(entitlement, 0) END AS entitlement, coalesce(demand, 0) AS demand,
-           CASE WHEN known THEN coalesce(owed.owed, 0) END AS owed, coalesce(gross.gross, 0) AS gross
+           CASE WHEN known THEN coalesce(owed.entitlement, 0) + coalesce(floor(dearer_owed.entitlement / 1000), 0)::bigint END AS entitlement,
+           coalesce(owed.demand, 0) + coalesce(floor(dearer_owed.demand / 1000), 0)::bigint AS demand,
+           CASE WHEN known THEN coalesce(owed.owed, 0) + coalesce(floor(dearer_owed.owed / 1000), 0)::bigint END AS owed,
+           coalesce(gross.gross, 0) + coalesce(floor(dearer_gross.gross / 1000), 0)::bigint AS gross
     FROM pot
     FULL JOIN owed USING (period, account)
     FULL JOIN gross USING (period, account)
+    LEFT JOIN dearer_owed USING (period, account)
+    LEFT JOIN dearer_gross USING (period, account)
     JOIN known USING (period)
 )
 INSERT INTO warehouse.budget_vs_actual
