@@ -79,6 +79,9 @@ class WorkloadStory(Answer):
         description="What the cycle in force decided; null where none did."
     )
     ahead: dict[str, Any] | None = Field(description="What would let it start; null unless asked for.")
+    unpaid: str | None = Field(
+        description="Why its hard account cannot pay for it now, so that it would run unallocated; else null."
+    )
     as_of: str = AsOf
 
 

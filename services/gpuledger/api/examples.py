@@ -178,7 +178,7 @@ WORKLOAD = {
         "charged_gpu_hours": "0.000", "unallocated_gpu_hours": "0.000", "credited_gpu_hours": "0.000",
         "not_booked_yet_gpu_hours": "0.000",
     },
-    "decision": None, "ahead": None, "as_of": _AS_OF,
+    "decision": None, "ahead": None, "unpaid": None, "as_of": _AS_OF,
 }  # fmt: skip
 MOVEMENTS = {
     "account": "philly/ee9e8c", "cluster": "philly",

@@ -49,7 +49,10 @@ class WorkloadDecision(Answer, frozen=True, kw_only=True):
 
 
 class Workload(Answer, frozen=True, kw_only=True):
-    """A workload's story; ``decision`` while it waits, ``ahead`` where it was asked for."""
+    """A workload's story.
+
+    ``decision`` while it waits, ``ahead`` where it was asked for, ``unpaid`` where no budget lets it be funded.
+    """
 
     workload: str
     cluster: str
@@ -62,3 +65,4 @@ class Workload(Answer, frozen=True, kw_only=True):
     decision: WorkloadDecision | None
     ahead: dict[str, Any] | None
     as_of: str
+    unpaid: str | None = None
