@@ -98,6 +98,7 @@ class _Ahead:
         self._models = {host.host: host.gpu_model for host in state.hosts}
         self._leaves: dict[RunId, int] = {}
         self._reservations = state.reservations
+        self._credits = state.credits_gpu_ms
         self._started = 0
 
     def state(self) -> ClusterState:
@@ -109,6 +110,7 @@ class _Ahead:
             running=tuple(self._running.values()),
             pending=tuple(self._pending.values()),
             reservations=self._reservations,
+            credits_gpu_ms=self._credits,
         )
 
     def advance(self, cycle: Cycle) -> bool:
@@ -125,9 +127,14 @@ class _Ahead:
         next_s = min((at_s for at_s in self._events() if at_s > self.at_s), default=None)
         if next_s is None:
             return False
+        if self._credits or any(row.credit is not None for row in cycle.allocations):
+            went_s = next_s - self.at_s
+            self._credits = {
+                row.account: row.credit.after(went_s) for row in cycle.allocations if row.credit is not None
+            }
         self.at_s = next_s
         for run in [run for run, at_s in self._ends.items() if at_s <= next_s]:
-            self._gone(run)
+            self._ask_less(self._gone(run))
         for run in [run for run, at_s in self._leaves.items() if at_s <= next_s]:
             self._requeue(self._gone(run))
         return True
@@ -157,6 +164,13 @@ class _Ahead:
         """Return when a run ends as it declared; one that is there beyond its limit may end at any moment."""
         limit_s = self._limits_s.get(run.workload)
         return None if limit_s is None else max(run.started_at_s + limit_s, self.at_s + 1)
+
+    def _ask_less(self, run: RunningRun) -> None:
+        """Take a run that is over from what its account asks for: what credits issue rests on that."""
+        account = self._accounts.get(run.account)
+        if account is not None and run.klass == "allocated":
+            left_milli = max(account.demand_milli - run.gpus_milli, 0)
+            self._accounts[run.account] = replace(account, demand_milli=left_milli)
 
     def _gone(self, run: RunId) -> RunningRun:
         self._ends.pop(run, None)

@@ -92,8 +92,8 @@ def test_a_quote_that_is_a_bound_is_kept(part: int) -> None:
 def test_a_forecast_comes_true_when_nobody_does_anything(part: int) -> None:
     """Runs end at their declared limits; then the date is that of the world that goes on cycle by cycle.
 
-    It is an estimate all the same: use and credits go on, and may change who gets what others leave. That is seldom,
-    and the reservation holds even so.
+    It is an estimate all the same: use goes on, and a run that is told to leave is taken to insist on the model that it
+    has. That may change who gets what others leave. It is seldom, and the reservation holds even so.
     """
     compared = 0
     missed: list[int] = []

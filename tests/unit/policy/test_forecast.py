@@ -80,6 +80,31 @@ def test_it_looks_no_further_than_it_was_told() -> None:
     assert forecast(state, CONFIG, "w", steps_max=1).starts_at_s is None
 
 
+def test_what_is_over_is_asked_for_no_more_and_credits_go_on() -> None:
+    config = replace(CONFIG, division="credits")
+    asked_milli = {"a": 8000, "b": 2000}
+    ahead = _Ahead(
+        replace(
+            cluster(runs=(running("r", 4, until_s=0), running("s", 2, until_s=0, account="b"))),
+            accounts=tuple(
+                AccountState(account=name, share=1, demand_milli=milli) for name, milli in asked_milli.items()
+            ),
+            credits_gpu_ms={"a": 5000, "b": -5000},
+        ),
+        config,
+        {"r": 600},
+    )
+    expected = {"a": 5000, "b": -5000}
+    while ahead.at_s < 600:
+        began_s, cycle = ahead.at_s, run_cycle(ahead.state(), config)
+        flow = {row.account: row.credit.flow_milli for row in cycle.allocations if row.credit is not None}
+        assert flow["b"] > 0 > flow["a"]  # b lends what it does not ask for
+        assert ahead.advance(cycle)
+        expected = {name: has + (ahead.at_s - began_s) * flow[name] for name, has in expected.items()}
+    assert ahead.state().credits_gpu_ms == expected
+    assert {one.account: one.demand_milli for one in ahead.state().accounts} == {"a": 4000, "b": 2000}
+
+
 def test_funding_needs_a_minimum_runtime_and_shares() -> None:
     tree = shares_of(cluster(waiting("w", 1, account="nobody")))
     assert tree.is_funded("a", 60)
