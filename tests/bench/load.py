@@ -24,24 +24,24 @@ STEP_S = 60
 SPAN_S = 2 * 86_400
 
 
-def batches(runs: int, *, cluster: str = CLUSTER) -> Iterator[list[Event]]:
+def batches(runs: int, *, cluster: str = CLUSTER, start_s: int = START_S) -> Iterator[list[Event]]:
     """Yield batches for ever: so many runs start in each, and as many end, ``OPEN_RUNS`` after their start.
 
     Time goes round in two days, so that the number of days, periods and balances is bounded.
     """
     for first in count(0, runs):
-        yield [event for number in range(first, first + runs) for event in _step(number, cluster)]
+        yield [event for number in range(first, first + runs) for event in _step(number, cluster, start_s)]
 
 
-def _step(number: int, cluster: str) -> list[Event]:
-    at_s = START_S + number * STEP_S % SPAN_S
+def _step(number: int, cluster: str, start_s: int) -> list[Event]:
+    at_s = start_s + number * STEP_S % SPAN_S
     account = f"org/team{number % ACCOUNTS}"
     events = [
         told(at_s, submitted(f"w{number}", account=account, cluster=cluster), id=f"{number}/submit"),
         told(at_s, started(f"w{number}", cluster=cluster), id=f"{number}/start"),
     ]
     if (old := number - OPEN_RUNS) >= 0:
-        end_s = START_S + old * STEP_S % SPAN_S + OPEN_RUNS * STEP_S
+        end_s = start_s + old * STEP_S % SPAN_S + OPEN_RUNS * STEP_S
         events.append(told(end_s, ended(f"w{old}", cluster=cluster), id=f"{old}/end"))
     return events
 

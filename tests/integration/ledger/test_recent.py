@@ -1,6 +1,7 @@
 """What is kept of a second is what a snapshot says: any row of the books asked about, and each second, reads anew."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -25,9 +26,8 @@ class Counted:
         self.times += 1
         return self.times
 
-    def get(self, ledger: Ledger, cluster: str | None, now_s: int) -> int:
-        with reading(ledger.engine) as reader:
-            return self.recent.get(reader, heads(reader), cluster, now_s)
+    def get(self, ledger: Ledger, cluster: str | None, now_s: int) -> int | None:
+        return self.recent.now(ledger.engine, cluster, lambda: now_s)
 
 
 @pytest.fixture
@@ -67,18 +67,49 @@ def test_an_older_snapshot_is_not_told_what_came_after_it(booked: Ledger) -> Non
         then = heads(earlier)
         booked.append(told(0, granted("org/vision", "2026-12", 2 * GPU_HOUR)))
         assert counted.get(booked, CLUSTER, 100) == 1
-        assert counted.recent.get(earlier, then, CLUSTER, 100) == 2
+        assert counted.recent.within(earlier, then, CLUSTER, 100) == 2
+        assert counted.recent.within(earlier, then, CLUSTER, 100) == 2
 
 
 def test_of_many_who_ask_at_once_one_reads(booked: Ledger) -> None:
     counted, ready = Counted(), threading.Barrier(8)
 
-    def ask() -> int:
+    def ask() -> int | None:
         ready.wait()
         return counted.get(booked, CLUSTER, 100)
 
     with ThreadPoolExecutor(8) as pool:
         assert {future.result() for future in [pool.submit(ask) for _ in range(8)]} == {1}
+
+
+def test_who_waited_while_the_book_moved_is_given_what_was_read_since_they_asked(booked: Ledger) -> None:
+    """Of those who wait for a reading that began before they asked one reads anew, for all of them."""
+    reading_now, go_on = threading.Event(), threading.Event()
+    times = []
+
+    def read(_reader: Reader, _cluster: str, _now_s: int) -> int:
+        times.append(1)
+        number = len(times)
+        if number == 1:
+            reading_now.set()
+            assert go_on.wait(20)
+        return number
+
+    recent = Recent(read)
+
+    def ask() -> int | None:
+        return recent.now(booked.engine, CLUSTER, lambda: 100)
+
+    with ThreadPoolExecutor(6) as pool:
+        first = pool.submit(ask)
+        assert reading_now.wait(20)
+        booked.append(told(0, granted("org/vision", "2026-12", 2 * GPU_HOUR)))
+        later = [pool.submit(ask) for _ in range(5)]
+        time.sleep(1.0)  # all of them have asked for the heads, and wait
+        go_on.set()
+        assert first.result(20) == 1
+        assert [one.result(20) for one in later] == [2] * 5
+    assert len(times) == 2
 
 
 def test_who_fails_to_read_leaves_nothing_and_keeps_nobody_waiting(booked: Ledger) -> None:
@@ -90,11 +121,10 @@ def test_who_fails_to_read_leaves_nothing_and_keeps_nobody_waiting(booked: Ledge
         return "read"
 
     recent = Recent(read)
-    with reading(booked.engine) as reader:
-        found = heads(reader)
-        with pytest.raises(RuntimeError, match="lost"):
-            recent.get(reader, found, CLUSTER, 100)
-        assert recent.get(reader, found, CLUSTER, 100) == "read"
+    with pytest.raises(RuntimeError, match="lost"):
+        recent.now(booked.engine, CLUSTER, lambda: 100)
+    assert recent.now(booked.engine, CLUSTER, lambda: 100) == "read"
+    assert recent.now(booked.engine, "gamma", lambda: 100) is None
 
 
 def test_a_cluster_without_a_book_is_named(booked: Ledger) -> None:

@@ -47,7 +47,7 @@ def router(context: Context) -> APIRouter:
         with reading(context.engine) as reader:
             found, now_s = heads(reader), context.now_s()
             found.check(body.cluster)
-            terms = recent.find(found, body.cluster, now_s) or recent.get(reader, found, body.cluster, now_s)
+            terms = recent.within(reader, found, body.cluster, now_s)
             stands = admission.standing(reader, body.cluster, body.workload, terms, now_s)
         if stands is not None:
             return stands.as_json()

@@ -76,7 +76,7 @@ def router(context: Context) -> APIRouter:
         """Return where an account's balance is found, what is asked there, and the instant of the answer."""
         # Without a cluster the account's root names it.
         query = BalanceQuery(cluster or next(lineage(account)), period)
-        if as_of is None and (seen := recent.now(context.engine, query.cluster, context.now_s())) is not None:
+        if as_of is None and (seen := recent.now(context.engine, query.cluster, context.now_s)) is not None:
             if (account, period) not in seen.told:
                 queries.check_account(account, seen.found.accounts)
             return seen, query, context.as_of()
@@ -117,7 +117,7 @@ def _add_list(routes: APIRouter, context: Context, recent: Recent[str | None, _S
             if account is not None:
                 queries.require_account(reader, account)
             if as_of is None:
-                found = recent.get(reader, books, cluster, context.now_s()).found.leaves
+                found = recent.within(reader, books, cluster, context.now_s()).found.leaves
                 seen = context.as_of()
             else:
                 believed = context.believed(reader, as_of)
