@@ -103,7 +103,7 @@ def _maximum(ledger: Ledger, feed: Feed) -> float:
 
 
 def _traffic(number: int, token: str) -> Iterator[Request]:
-    """Ask and tell what loops of a scheduler do: of 100 requests 2 write, where large clusters tell 0.2 events a second."""
+    """Ask and tell what loops of a scheduler do: of 100 requests 2 write."""
     balances = [get("balance", f"/v1/balances/{leaf}?cluster={CLUSTER}", token) for leaf in [*LEAVES, ROOT]]
     orders = get("directives", f"/v1/directives/current?cluster={CLUSTER}", token)
     place = number
