@@ -35,6 +35,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         sums: Of usage ``gpu_ms``; of telemetry, after the name of the rung, ``sampled_gpu_ms``, ``used_gpu_upms`` and
             ``owned_sampled_gpu_ms``, which is that of rows with an account.
         known_seq: The newest row of the book when the file was written: it holds what was known then.
+        checksum: SHA-256 of this manifest with an empty checksum, in hex.
     """
 
     format: str
@@ -47,6 +48,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     sums: dict[str, int]
     known_seq: int
+    checksum: str = ""
+
+
+def sealed(manifest: Manifest) -> Manifest:
+    """Return a manifest with the checksum that belongs to it."""
+    bare = msgspec.structs.replace(manifest, checksum="")
+    return msgspec.structs.replace(bare, checksum=hashlib.sha256(encode(bare)).hexdigest())
 
 
 def read(root: Path, place: Place) -> Manifest:
@@ -59,8 +67,9 @@ def read(root: Path, place: Place) -> Manifest:
         Unavailable: When it cannot be read.
     """
     path = place.folder(root) / MANIFEST
+    content = content_of(path, hint=again(place))
     try:
-        found = msgspec.json.decode(content_of(path, hint=again(place)), type=Manifest)
+        found = msgspec.json.decode(content, type=Manifest)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{path} is no manifest: {error}", hint=again(place)) from error
     if found.format != FORMAT or (found.dataset, found.cluster, found.day) != (
@@ -72,6 +81,8 @@ def read(root: Path, place: Place) -> Manifest:
             f"{path} has schema {found.schema}, and this version reads {SCHEMA_VERSION}",
             hint="use the version of gpuledger that wrote it, or a newer one",
         )
+    if content != encode(sealed(found)):
+        raise Corrupt(f"{path} was changed: its checksum is that of another text", hint=again(place))
     return found
 
 
@@ -130,7 +141,7 @@ def publish(path: Path, content: bytes) -> None:
 
 def write(root: Path, manifest: Manifest, place: Place) -> None:
     """Put a manifest in its place."""
-    publish(place.folder(root) / MANIFEST, encode(manifest))
+    publish(place.folder(root) / MANIFEST, encode(sealed(manifest)))
 
 
 def again(place: Place) -> str:

@@ -87,17 +87,19 @@ def _write(reader: Reader, root: Path, place: Place, seq: int) -> Written:
             left.unlink()
         try:
             filled = _fill(reader, partial, place)
-            made = Manifest(
-                format=manifests.FORMAT,
-                schema=SCHEMA_VERSION,
-                dataset=place.dataset,
-                cluster=place.cluster,
-                day=place.day.isoformat(),
-                bytes=partial.stat().st_size,
-                sha256=manifests.digest(partial),
-                rows=filled.rows,
-                sums=dict(sorted(filled.sums.items())),
-                known_seq=seq,
+            made = manifests.sealed(
+                Manifest(
+                    format=manifests.FORMAT,
+                    schema=SCHEMA_VERSION,
+                    dataset=place.dataset,
+                    cluster=place.cluster,
+                    day=place.day.isoformat(),
+                    bytes=partial.stat().st_size,
+                    sha256=manifests.digest(partial),
+                    rows=filled.rows,
+                    sums=dict(sorted(filled.sums.items())),
+                    known_seq=seq,
+                )
             )
             before = manifests.find(root, place)
             if before is not None and before.sha256 == made.sha256 and _holds(path, made):

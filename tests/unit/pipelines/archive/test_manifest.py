@@ -19,7 +19,7 @@ def made(**other: object) -> Manifest:
         "format": "gpuledger.archive", "schema": 1, "dataset": "usage", "cluster": "c", "day": "2026-11-30",
         "bytes": 3, "sha256": "ab", "rows": 1, "sums": {"gpu_ms": 2**62}, "known_seq": 7,
     }  # fmt: skip
-    return Manifest(**{**told, **other})  # type: ignore[arg-type]
+    return manifest.sealed(Manifest(**{**told, **other}))  # type: ignore[arg-type]
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -49,6 +49,20 @@ def test_that_of_another_file_is_corrupt(tmp_path: Path, other: dict[str, str], 
     with pytest.raises(Corrupt, match=problem) as told:
         manifest.read(tmp_path, PLACE)
     assert MENDS in told.value.hint
+
+
+def test_every_byte_counts(tmp_path: Path) -> None:
+    manifest.write(tmp_path, made(), PLACE)
+    path = PLACE.folder(tmp_path) / MANIFEST
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        for bit in (1, 2, 4, 8, 64):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+            with pytest.raises((Corrupt, Refused)):
+                manifest.read(tmp_path, PLACE)
+    path.write_bytes(whole + b" ")
+    with pytest.raises(Corrupt, match="was changed"):
+        manifest.read(tmp_path, PLACE)
 
 
 def test_half_a_manifest_is_corrupt(tmp_path: Path) -> None:
