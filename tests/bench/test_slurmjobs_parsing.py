@@ -35,7 +35,7 @@ LIMITS = {
     # source: least ratio of understanding, of the whole
     "slurm-sacct-json": (0.3, 0.2),
     "slurm-sacct-text": (0.22, 0.035),
-    "slurm-jobcomp": (0.18, 0.025),
+    "slurm-jobcomp": (0.23, 0.03),
 }
 
 
