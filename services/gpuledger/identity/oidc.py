@@ -29,6 +29,9 @@ REFRESH_S, KEPT_S = 30, 3600
 LEEWAY_S = 30
 """How far the provider's clock and this one may be apart."""
 
+NAME_LENGTH_MAX = 255
+"""As long as a subject may be."""
+
 _TIMEOUT_S = 5
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -111,7 +114,7 @@ class Provider:
         """
         claims = self._proven(text)
         meaning = self.groups.meaning(claims)
-        name = str(claims.get(self.groups.name) or claims["sub"])
+        name = _name(claims, self.groups.name)
         if meaning is None:
             raise Forbidden(
                 f"{name} is in no group that means something here",
@@ -147,9 +150,9 @@ class Provider:
 
     def _check_times(self, claims: dict[str, Any]) -> None:
         now_s = seconds(self.clock.now())
-        if now_s >= int(claims["exp"]) + LEEWAY_S:
+        if now_s >= _instant_s(claims, "exp") + LEEWAY_S:
             raise jwt.ExpiredSignatureError("it has expired")
-        if now_s < int(claims.get("nbf", claims.get("iat", 0))) - LEEWAY_S:
+        if now_s < _instant_s(claims, "nbf" if "nbf" in claims else "iat") - LEEWAY_S:
             raise jwt.ImmatureSignatureError("it is not good yet")
 
     def _key(self, kid: object) -> jwt.PyJWK:
@@ -208,6 +211,29 @@ class Provider:
                 f"the keys of the identity provider {self.issuer} cannot be read: {error}",
                 hint="look at what its jwks_uri answers",
             ) from error
+
+
+def _instant_s(claims: dict[str, Any], claim: str) -> int:
+    """Return the instant that a claim names, seconds since the epoch; 0 where it is missing."""
+    said = claims.get(claim, 0)
+    if isinstance(said, bool) or not isinstance(said, int | float):
+        raise jwt.DecodeError(f"its {claim} is no number")
+    return int(said)
+
+
+def _name(claims: dict[str, Any], claim: str) -> str:
+    """Return what somebody is known by: a claim, or the subject where that is missing.
+
+    Raises:
+        Unidentified: When it cannot stand in an order or a log.
+    """
+    said = claims.get(claim) or claims["sub"]
+    if not isinstance(said, str) or not 0 < len(said) <= NAME_LENGTH_MAX or not said.isprintable():
+        raise Unidentified(
+            f"the identity token names nobody: {claim} is no name of 1 to {NAME_LENGTH_MAX} printable characters",
+            hint="GPULEDGER_OIDC_GROUPS says by which claim people are known",
+        )
+    return said
 
 
 def _secured(address: str) -> str:

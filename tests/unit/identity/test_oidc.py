@@ -102,6 +102,26 @@ def test_who_takes_anothers_name_is_not_taken_for_them(provider: Provider) -> No
     assert provider.recognise(signed(preferred_username="li")).name == provider.recognise(lin).name
 
 
+@pytest.mark.parametrize("sub", ["", "a" * 256, "li\nn", "\u202elin"])
+def test_a_subject_that_cannot_stand_in_a_log_names_nobody(provider: Provider, sub: str) -> None:
+    with pytest.raises(Unidentified, match="names nobody"):
+        provider.recognise(signed(sub=sub))
+
+
+@pytest.mark.parametrize("said", [["lin"], {"first": "lin"}, True, 7])
+def test_a_claim_that_is_no_text_names_nobody(site: Site, said: object) -> None:
+    groups = GROUPS.model_copy(update={"name": "preferred_username"})
+    provider = Provider(ISSUER, AUDIENCE, groups, FixedClock(NOW), site.fetch)
+    with pytest.raises(Unidentified, match="preferred_username is no name"):
+        provider.recognise(signed(preferred_username=said))
+
+
+@pytest.mark.parametrize("changes", [{"exp": str(NOW_S + 300)}, {"exp": True}, {"nbf": "0"}, {"iat": [0]}])
+def test_an_instant_is_a_number(provider: Provider, changes: dict[str, object]) -> None:
+    with pytest.raises(Unidentified, match=r"is no number|not good"):
+        provider.recognise(signed(**changes))
+
+
 def test_the_file_may_name_another_claim_for_which_the_subject_stands_where_it_is_missing(site: Site) -> None:
     groups = GROUPS.model_copy(update={"name": "preferred_username"})
     provider = Provider(ISSUER, AUDIENCE, groups, FixedClock(NOW), site.fetch)
