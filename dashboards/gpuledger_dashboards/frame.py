@@ -91,7 +91,7 @@ def explain(why: empty.Why) -> None:
     """Say what is missing, and the command that mends it."""
     st.info(figures.plain(" ".join(filter(None, (why.sentence, why.remedy)))), icon=":material/help:")
     if why.command:
-        st.code(why.command, language="bash")
+        st.code(why.command, language=None, wrap_lines=True)
 
 
 def choose(
@@ -214,4 +214,6 @@ def working(formulas: Sequence[tuple[str, str]], call: str, command: str = "") -
         for name, formula in formulas:
             st.markdown(f"**{figures.plain(name)}** = {figures.plain(formula)}")
         st.caption("The same figures from a terminal:")
-        st.code("\n".join(filter(None, (command, f"curl {shlex.quote(call)}"))), language="bash")
+        st.code(
+            "\n".join(filter(None, (command, f"curl {shlex.quote(call)}"))), language=None, wrap_lines=True
+        )

@@ -28,7 +28,7 @@ def show_tokens() -> None:
     )
     with st.expander("Make, replace or end one"):
         st.caption("On the ledger's own host, where its database is:")
-        st.code(admin.COMMANDS, language="bash")
+        st.code(admin.COMMANDS, language=None, wrap_lines=True)
 
 
 def show_accounts() -> None:
