@@ -67,10 +67,11 @@ bench *arguments:
 demo *arguments:
     {{ bin }}/gpuledger demo {{ arguments }}
 
-# Write both lock files anew from pyproject.toml (names and hashes only, no address of an index)
+# Write the lock files anew from pyproject.toml (names and hashes only, no address of an index)
 lock *arguments:
     {{ bin }}/uv pip compile pyproject.toml --all-extras {{ compile }} {{ arguments }} -o requirements/dev.lock
     {{ bin }}/uv pip compile pyproject.toml --extra demo --extra broker --extra build {{ compile }} --constraint requirements/dev.lock -o requirements/run.lock
+    {{ bin }}/uv pip compile pyproject.toml --extra pipelines --extra deployment --extra build {{ compile }} --constraint requirements/dev.lock -o requirements/deploy.lock
 
 compile := "--universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet -p 3.11"
 

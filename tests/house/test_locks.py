@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ("requirements/run.lock", "requirements/dev.lock")
+LOCKS = ("requirements/run.lock", "requirements/deploy.lock", "requirements/dev.lock")
 
 PIN = re.compile(r"^(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>[^ ;\\]+)")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
@@ -28,13 +28,23 @@ def test_no_lock_names_an_address(repository: Path, lock: str) -> None:
 
 
 def test_a_run_and_a_test_use_the_same_versions(repository: Path) -> None:
-    run, dev = (_versions(repository / lock) for lock in LOCKS)
+    run, deploy, dev = (_versions(repository / lock) for lock in LOCKS)
     assert run.items() <= dev.items()
+    assert deploy.items() <= dev.items()
 
 
 def test_the_checkout_installs_from_the_run_lock_alone(repository: Path) -> None:
     """``pip install --no-build-isolation -e .`` needs the build backend beside the dependencies."""
     assert {"hatchling", "editables"} <= _versions(repository / "requirements/run.lock").keys()
+
+
+def test_an_image_has_what_production_needs_and_nothing_of_the_tests(repository: Path) -> None:
+    """And it has no compiler: what comes as source alone, such as pyspark, could not be installed there."""
+    deploy = _versions(repository / "requirements/deploy.lock").keys()
+    assert {"dagster-docker", "dagster-postgres", "great-expectations", "hatchling"} <= deploy
+    assert not {"pytest", "accasim", "mypy", "pyspark", "streamlit"} & deploy
+    image = (repository / "infra/dagster/containers/Dockerfile").read_text()
+    assert "--only-binary :all: --require-hashes --requirement /src/requirements/deploy.lock" in image
 
 
 def test_there_is_no_other_lock(product_files: list[Path]) -> None:
