@@ -92,7 +92,8 @@ def host_spells_of(facts: Mapping[tuple[str, str], Sequence[Known]]) -> list[Spe
             assert isinstance(fact.data, Started | Resized)  # noqa: S101 - the query selected the types
             claims.setdefault(fact.data.run, []).append(fact)
         for run, of in claims.items():
-            found += _spells((book, workload, run), [(from_s, _on_each(data)) for from_s, data in _sizes(of)])
+            said = [(from_s, _written(on_each(data))) for from_s, data in sizes(of)]
+            found += _spells((book, workload, run), said)
     return found
 
 
@@ -132,8 +133,14 @@ def milli_by_host(said: str) -> dict[str, int]:
     return msgspec.json.decode(said, type=dict[str, int])
 
 
-def _sizes(claims: Sequence[Known]) -> Iterator[tuple[int, Started | Resized]]:
-    """Yield from when on which start or resize of a run counts, in order."""
+def sizes(claims: Sequence[Known]) -> Iterator[tuple[int, Started | Resized]]:
+    """Yield from when on which start or resize of a run counts, in order.
+
+    Facts count as for segments: of contradictory ones the one of the highest rank, and a resize from its instant on.
+
+    Args:
+        claims: All starts of the run, and its resizes as far as they are to count.
+    """
     moments: dict[int, list[Known]] = {}
     for fact in claims:
         moments.setdefault(fact.at_s if isinstance(fact.data, Resized) else FIRST_S, []).append(fact)
@@ -144,11 +151,16 @@ def _sizes(claims: Sequence[Known]) -> Iterator[tuple[int, Started | Resized]]:
         yield from_s, counts.data
 
 
-def _on_each(data: Started | Resized) -> str | None:
+def on_each(data: Started | Resized) -> Mapping[str, int] | None:
+    """Return what a run occupies on each of its hosts, in milli-GPU; None where it is not told, or not its size."""
     each = data.host_gpus_milli
     if not each or each.keys() != set(data.hosts) or sum(each.values()) != data.gpus_milli:
         return None
-    return msgspec.json.encode(dict(sorted(each.items()))).decode()
+    return each
+
+
+def _written(each: Mapping[str, int] | None) -> str | None:
+    return None if each is None else msgspec.json.encode(dict(sorted(each.items()))).decode()
 
 
 def _facts(

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events.workload import Checkpointed, Resized, Started
 from gpuledger.kernel.amounts import GPU_MILLI
-from gpuledger.ledger import queries, store
+from gpuledger.ledger import queries, spells, store
 from gpuledger.ledger.as_of import said
 from gpuledger.ledger.copying import Texts, driver
-from gpuledger.ledger.facts import Known, winner
+from gpuledger.ledger.facts import Known
 from gpuledger.ledger.requests import LATEST_S, Request, asked_at, requests_of
 
 
@@ -294,30 +294,17 @@ def _spread(
 ) -> dict[tuple[str, str, int, tuple[str, ...]], Mapping[str, int]]:
     """Return what runs of a size on certain hosts occupy on each at the instant, as the facts that count say.
 
-    Facts count as for segments: of contradictory ones the one of the highest rank, and a resize from its instant on.
-    Amounts that do not add up to the size say nothing.
+    Amounts that do not add up to the size, or are nothing on some host, say nothing.
     """
-    told: dict[tuple[str, str], dict[tuple[bool, int], list[Known]]] = {}
+    claims: dict[tuple[str, str], list[Known]] = {}
     for name, known in facts:
         data = known.data
         if isinstance(data, Started) or (isinstance(data, Resized) and known.at_s <= at_s):
-            is_resized = isinstance(data, Resized)
-            of_run = told.setdefault((name, data.run), {})
-            of_run.setdefault((is_resized, known.at_s if is_resized else 0), []).append(known)
+            claims.setdefault((name, data.run), []).append(known)
     found: dict[tuple[str, str, int, tuple[str, ...]], Mapping[str, int]] = {}
-    for (name, run), candidates in told.items():
-        for _, claims in sorted(candidates.items(), key=lambda item: item[0]):
-            counts = winner(claims)
-            assert counts is not None  # noqa: S101 - there is one at least
-            data = counts.data
-            assert isinstance(data, Started | Resized)  # noqa: S101 - narrows the type; told sorted it there
-            where = tuple(sorted(set(data.hosts)))
-            each = data.host_gpus_milli or {}
-            if (
-                each
-                and sorted(each) == list(where)
-                and sum(each.values()) == data.gpus_milli
-                and all(each.values())
-            ):
-                found[name, run, data.gpus_milli, where] = each
+    for (name, run), of in claims.items():
+        for _, size in spells.sizes(of):
+            each = spells.on_each(size)
+            if each is not None and all(each.values()):
+                found[name, run, size.gpus_milli, tuple(sorted(each))] = each
     return found
