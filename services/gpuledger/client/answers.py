@@ -67,7 +67,7 @@ class Cycle(Answer, frozen=True, kw_only=True):
     """The newest cycle of a cluster; ``cycle`` is None where nothing is newer than the cursor that was sent."""
 
     cluster: str
-    cursor: int
+    cursor: int | None = None
     cycle: str | None
     supply_gpus: int | str | None
     allocations: tuple[Allocation, ...]
