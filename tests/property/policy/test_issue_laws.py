@@ -131,9 +131,11 @@ def test_who_used_alike_of_what_each_was_entitled_to_weighs_its_share(
 @few
 @given(forests(), SUPPLY, st.integers(0, 20_000))
 def test_a_larger_supply_never_gives_anybody_less(world: dict[str, Any], supply: int, more: int) -> None:
+    """By given weights, with history or without; what a lag weighs falls with the capacity (docs/fairness.md)."""
     tree = build(world, supply)
-    less, greater = (divide(tree, total, share_weights(tree)) for total in (supply, supply + more))
-    assert all(greater[path] >= less[path] for path in less)
+    for weights in (share_weights(tree), lag_weights(tree, CONFIG)):
+        less, greater = (divide(tree, total, weights) for total in (supply, supply + more))
+        assert all(greater[path] >= less[path] for path in less)
 
 
 @few
