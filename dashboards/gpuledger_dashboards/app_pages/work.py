@@ -75,6 +75,9 @@ def main() -> None:
             show_decision(told.decision)
         else:
             frame.explain(empty.undecided(told.cluster))
+        if told.unpaid is not None:
+            unpaid = f"Would run unallocated, and waits as such work does: {told.unpaid}."
+            st.info(figures.plain(unpaid), icon=":material/account_balance_wallet:")
     st.subheader("What it cost")
     for column, (title, amount, meaning) in zip(st.columns(4), work.costs(told), strict=True):
         column.metric(title, amount, help=meaning)

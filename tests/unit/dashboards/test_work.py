@@ -66,6 +66,15 @@ def test_the_page_answers_at_a_glance(client: FakeClient) -> None:
     assert "gpuledger why 8851 --cluster alpha --what-if" in text
 
 
+def test_what_a_hard_account_lacks_is_said(client: FakeClient) -> None:
+    lacks = "alpha/a is hard and has 0.000 GPU-hours left in 2026-03; 8.000 are needed"
+    client.told = msgspec.structs.replace(story(SUBMITTED, state="waits"), unpaid=lacks)
+    (said,) = (one.value for one in run_page(WORK, workload="8851").info if "unallocated" in one.value)
+    assert lacks in said
+    client.told = story(SUBMITTED, state="waits")
+    assert not [one for one in run_page(WORK, workload="8851").info if "unallocated" in one.value]
+
+
 def test_a_command_to_copy_runs_nothing_that_a_workload_is_called(client: FakeClient) -> None:
     client.told = msgspec.structs.replace(story(), workload="x'; reboot #$(reboot)`reboot`")
     (block,) = (code.value for code in run_page(WORK, workload="x").code)
