@@ -175,6 +175,7 @@ def cycle(*allocations: answers.Allocation, waiting: int = 2) -> answers.Cycle:
     )
     return answers.Cycle(
         cluster="alpha",
+        cursor=41,
         cycle="alpha@1",
         supply_gpus=16,
         allocations=allocations

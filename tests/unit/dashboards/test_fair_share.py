@@ -22,7 +22,13 @@ def test_before_the_first_cycle_it_names_the_command(client: FakeClient) -> None
 
 def test_a_cycle_without_accounts_says_where_shares_are_set(client: FakeClient) -> None:
     client.newest = answers.Cycle(
-        cluster="alpha", cycle="1", supply_gpus=0, allocations=(), decisions=(), as_of="2026-03-11T06:00:00Z"
+        cluster="alpha",
+        cursor=1,
+        cycle="1",
+        supply_gpus=0,
+        allocations=(),
+        decisions=(),
+        as_of="2026-03-11T06:00:00Z",
     )
     assert "gpuledger budget apply" in text_of(run_page(SHARES, cluster="alpha"))
 

@@ -72,7 +72,7 @@ def test_what_a_hard_account_lacks_is_said(client: FakeClient) -> None:
     (said,) = (one.value for one in run_page(WORK, workload="8851").info if "unallocated" in one.value)
     assert lacks in said
     client.told = story(SUBMITTED, state="waits")
-    assert not [one for one in run_page(WORK, workload="8851").info if "unallocated" in one.value]
+    assert not [one for one in run_page(WORK, workload="8852").info if "unallocated" in one.value]
 
 
 def test_a_command_to_copy_runs_nothing_that_a_workload_is_called(client: FakeClient) -> None:
