@@ -51,7 +51,7 @@ SEEN = {
     "/audit": ("Audit", ["could not be read", "gpuledger dlq list", "No budget period was closed yet"], 0),
     "/planning": ("Planning", ["no account here that is divided", "gpuledger budget apply"], 0),
     "/proposals": ("Proposals", ["Nobody waits for an answer.", "gpuledger proposal make"], 0),
-    "/admin": ("Admin", ["shown to administrators", "gpuledger token list", "alpha/robotics"], 0),
+    "/admin": ("Admin", ["shown to administrators", "gpuledger token list", "no account that you reach"], 0),
     "/lesson": ("Lesson", ["each team gets 25 GPUs", "flat rule", "the director"], 2),
     "/lesson?lang=zh-Hant&begin=zero": ("一堂課", ["A 分配不到", "50", "33", "計畫主持人"], 2),
 }
