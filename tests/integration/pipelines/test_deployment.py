@@ -1,7 +1,6 @@
 """What infra/dagster says is what Dagster takes: storage in PostgreSQL, runs that queue, a container for each."""
 
 import importlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +11,11 @@ import yaml
 from dagster._core.run_coordinator import QueuedRunCoordinator
 from dagster_docker import DockerRunLauncher
 
-from gpuledger.database.embedded import EmbeddedPostgres
 from gpuledger_pipelines.definitions import defs
 from gpuledger_pipelines.partitions import CLUSTERS
 from gpuledger_pipelines.schedules import ROLL_UP
 
 PROCESSES, CONTAINERS = "infra/dagster/dagster.yaml", "infra/dagster/containers/dagster.yaml"
-
-
-@pytest.fixture
-def dagster_url(postgres: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A database of its own: Dagster's migrations and ours keep their mark in tables of one name."""
-    url = postgres.url("dagster").replace("+psycopg:", "+psycopg2:")
-    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
-    monkeypatch.setenv("GPULEDGER_DATABASE_URL", postgres.url("postgres"))
-    monkeypatch.setenv("GPULEDGER_DAGSTER_IMAGE", "gpuledger-dagster:1")
-    monkeypatch.setenv("GPULEDGER_DAGSTER_NETWORK", "gpuledger-dagster")
-    server = sa.create_engine(postgres.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with server.connect() as connection:
-        connection.execute(sa.text("CREATE DATABASE dagster"))
-    yield url
-    with server.connect() as connection:
-        connection.execute(sa.text("DROP DATABASE dagster WITH (FORCE)"))
 
 
 @pytest.mark.parametrize("file", [PROCESSES, CONTAINERS])
