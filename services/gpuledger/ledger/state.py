@@ -229,6 +229,32 @@ def minimum_runtimes(reader: Reader | Writer, cluster: str, workloads: Sequence[
     return {name: request.minimum_runtime_s for name, request in asked.items() if request is not None}
 
 
+def asked(
+    reader: Reader, cluster: str, workloads: Sequence[str], at_s: int, *, seq: int | None = None
+) -> list[Pending]:
+    """Return what some workloads ask for at the instant, as those that wait do; eligible then."""
+    known = list(store.facts_of(reader, cluster, sorted(set(workloads)), seq=seq))
+    told = _requests(reader, cluster, known, seq) if known else {}
+    found = []
+    for name, requests in sorted(told.items()):
+        request = asked_at(requests, at_s)
+        if request is not None:
+            wishes = request.asked
+            found.append(
+                Pending(
+                    name,
+                    request.meaning.account,
+                    wishes.gpus_milli,
+                    wishes.gpu_model,
+                    request.minimum_runtime_s,
+                    wishes.priority or 0,
+                    request.at_s,
+                    at_s,
+                )
+            )
+    return found
+
+
 def ending(
     reader: Reader | Writer, cluster: str, workloads: Sequence[str], at_s: int, *, seq: int | None = None
 ) -> set[str]:

@@ -47,6 +47,7 @@ def forecast(
     workload: str,
     *,
     limits_s: Mapping[str, int] | None = None,
+    asked: Mapping[str, PendingWorkload] | None = None,
     steps_max: int | None = None,
 ) -> Forecast:
     """Run cycles forward until a waiting workload starts.
@@ -56,10 +57,11 @@ def forecast(
         config: The knobs.
         workload: The workload.
         limits_s: Workload -> declared limit of each of its runs, where one was declared.
+        asked: Workload -> what it asks for when it waits again, of those that run; of others, what they have.
         steps_max: How many cycles to look ahead at most.
     """
     most = steps_max or min(max(WORK_MAX // _size(state), 2), STEPS_MAX)
-    ahead = _Ahead(state, config, limits_s or {})
+    ahead = _Ahead(state, config, limits_s or {}, asked or {})
     reserved = None
     for _ in range(most):
         cycle = run_cycle(ahead.state(), config)
@@ -84,7 +86,13 @@ def shares_of(state: ClusterState) -> Tree:
 class _Ahead:
     """The cluster as it goes on, from one known event to the next."""
 
-    def __init__(self, state: ClusterState, config: PolicyConfig, limits_s: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        config: PolicyConfig,
+        limits_s: Mapping[str, int],
+        asked: Mapping[str, PendingWorkload] | None = None,
+    ) -> None:
         self.at_s = state.at_s
         self._first = state
         self._config = config
@@ -95,6 +103,7 @@ class _Ahead:
         self._ends = {run.id: end for run in state.running if (end := self._end(run)) is not None}
         self._asked: dict[RunId, PendingWorkload] = {}
         """What was asked for by those that started meanwhile."""
+        self._told = asked or {}
         self._models = {host.host: host.gpu_model for host in state.hosts}
         self._leaves: dict[RunId, int] = {}
         self._reservations = state.reservations
@@ -178,8 +187,8 @@ class _Ahead:
         return self._running.pop(run)
 
     def _requeue(self, run: RunningRun) -> None:
-        """Let a run wait again for what it asked for; of one that ran before nobody knows more than what it had."""
-        asked = self._asked.pop(run.id, None)
+        """Let a run wait again for what it asked for; where nobody said what, for what it had."""
+        asked = self._asked.pop(run.id, None) or self._told.get(run.workload)
         if asked is not None:
             self._pending.setdefault(run.workload, replace(asked, eligible_at_s=self.at_s))
             return

@@ -99,6 +99,7 @@ def quote(
     *,
     cadence: Cadence = NO_CYCLE,
     limits_s: Mapping[str, int] | None = None,
+    asked_before: Mapping[str, PendingWorkload] | None = None,
 ) -> Quote:
     """Return when a workload would start that is submitted now.
 
@@ -108,6 +109,7 @@ def quote(
         request: The workload.
         cadence: How often cycles come.
         limits_s: Workload -> declared limit of each of its runs, where one was declared.
+        asked_before: Workload -> what it asks for when it waits again, of those that run.
     """
     asked = PendingWorkload(
         workload=QUOTED,
@@ -127,7 +129,7 @@ def quote(
         found = _later(found, last, last_s)
     if found.certainty is Certainty.BOUND or found.position is None:
         return found
-    ahead = forecast(asking, config, QUOTED, limits_s=limits_s)
+    ahead = forecast(asking, config, QUOTED, limits_s=limits_s, asked=asked_before)
     if ahead.starts_at_s is None:
         seen = iso(instant(ahead.seen_until_s))
         return replace(found, reason=f"{found.reason} Looking ahead until {seen}, it does not start.")

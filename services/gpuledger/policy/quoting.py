@@ -18,7 +18,7 @@ from gpuledger.policy.forecast import shares_of
 from gpuledger.policy.funding import Funding, Seen, Work, funding
 from gpuledger.policy.placement import model_of
 from gpuledger.policy.quotes import Certainty, Quote, Request, quote
-from gpuledger.policy.reading import read_cadence, read_state
+from gpuledger.policy.reading import read_asked, read_cadence, read_state
 from gpuledger.policy.words import duration, gpus, hours, moment
 
 
@@ -143,7 +143,8 @@ def ask_quote(
     seen = Seen(reader, cluster, at_s, calendar, as_of or then)
     work = Work(request.account, request.gpus_milli, request.gpu_model, at_s, protected_s, runtime_s)
     asked = request if _would_be_held(seen, work) else replace(request, minimum_runtime_s=0)
-    found = quote(state, config, asked, cadence=cadence, limits_s=limits_s)
+    before = read_asked(reader, state, config, vector=vector)
+    found = quote(state, config, asked, cadence=cadence, limits_s=limits_s, asked_before=before)
     if asked is not request:  # its queue is that of work without funding, and what it lacks is told
         found = replace(
             found, is_funded=shares_of(state).is_funded(request.account, request.minimum_runtime_s)

@@ -112,9 +112,29 @@ def read_submitted(
     return tuple(read[name] for name in only if name in read)
 
 
-def read_rates(reader: Reader, config: PolicyConfig, vector: Vector) -> Rates:
-    """Return what GPUs of a model weigh in use, as of a vector."""
-    return queries.rate_card(reader, vector.get(ORG_BOOK, 0)) if config.unit == "weighted" else UNWEIGHTED
+def read_asked(
+    reader: Reader, told: ClusterState, config: PolicyConfig, *, vector: Vector | None = None
+) -> dict[str, PendingWorkload]:
+    """Return what the workloads that run ask for when they wait again, by workload.
+
+    Args:
+        reader: A snapshot.
+        told: The cluster.
+        config: The cap.
+        vector: Book -> the row up to which it is read; now unless given.
+    """
+    seq = None if vector is None else vector.get(told.cluster, 0)
+    names = [run.workload for run in told.running]
+    asked = state.asked(reader, told.cluster, names, told.at_s, seq=seq) if names else []
+    rates = read_rates(reader, config, vector)
+    weight_of = weights(rates, state.healthy_models(reader, told.cluster, told.at_s, seq=seq), told.at_s)
+    return {one.workload: one for one in _pending(asked, told.hosts, config, weight_of)}
+
+
+def read_rates(reader: Reader, config: PolicyConfig, vector: Vector | None) -> Rates:
+    """Return what GPUs of a model weigh in use, as of a vector; now without one."""
+    org_seq = None if vector is None else vector.get(ORG_BOOK, 0)
+    return queries.rate_card(reader, org_seq) if config.unit == "weighted" else UNWEIGHTED
 
 
 def read_running(

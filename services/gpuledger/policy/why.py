@@ -24,7 +24,7 @@ from gpuledger.policy.forecast import forecast
 from gpuledger.policy.forgetting import Burst, Stretch, bursts, forgotten_by_s
 from gpuledger.policy.outcomes import Action
 from gpuledger.policy.quotes import Certainty
-from gpuledger.policy.reading import read_cadence, read_state
+from gpuledger.policy.reading import read_asked, read_cadence, read_state
 from gpuledger.policy.recorded import decision_of
 from gpuledger.policy.state import ClusterState, PolicyConfig
 from gpuledger.policy.story import State, Story, Told, preempted_runs, tell
@@ -236,7 +236,8 @@ def _ahead(reader: Reader, story: Story, config: PolicyConfig, vector: Vector | 
         return None
     limits = rows.declared_limits(reader, story.cluster, story.at_s, seq=seq_of(vector, story.cluster))
     found = counterfactuals(state, config, story.workload)
-    coming = forecast(state, config, story.workload, limits_s=limits)
+    asked = read_asked(reader, state, config, vector=vector)
+    coming = forecast(state, config, story.workload, limits_s=limits, asked=asked)
 
     def used_by(account: str) -> list[Stretch]:
         return list(_used(reader, state, config, account, vector))

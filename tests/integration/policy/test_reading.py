@@ -1,6 +1,7 @@
 """The state of a cycle, read from a real ledger."""
 
 import pytest
+from tests.integration.policy import stories
 from tests.integration.policy.worlds import (
     CLOCK,
     HOUR,
@@ -20,7 +21,7 @@ from gpuledger.events.mapping import MappingRule
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.errors import NotFound, Refused
 from gpuledger.ledger import cycles
-from gpuledger.policy.reading import read_state
+from gpuledger.policy.reading import read_asked, read_state
 from gpuledger.policy.replaying import replay
 from gpuledger.policy.service import issue_cycle
 from gpuledger.policy.state import PolicyConfig
@@ -178,3 +179,18 @@ def test_a_later_mapping_does_not_change_what_a_cycle_was_told(world: World) -> 
         assert protected(None) == [NOON - 60 + 7200]
         assert protected(recorded.issued.sequences) == [NOON - 60 + 3600]
         assert replay(reader, cycle).ok
+
+
+def test_what_runs_waits_again_for_what_it_asked_for_and_not_for_what_it_has(database_url: str) -> None:
+    with stories.small_cluster(database_url) as world:
+        changed = workload.Updated(cluster="c", workload="w-a", priority=3, minimum_runtime_s=20 * HOUR)
+        world.take(event("w-a/updated", stories.NOON - 60, changed))
+        with reading(world.engine) as reader:
+            told = read_state(reader, "c", stories.NOON, PolicyConfig())
+            asked = read_asked(reader, told, PolicyConfig())
+    assert [run.workload for run in told.running] == ["w-a"]
+    assert list(asked) == ["w-a"]
+    found = asked["w-a"]
+    assert (found.account, found.gpus_milli, found.gpu_model, found.priority) == ("c/a", 6000, None, 3)
+    assert found.minimum_runtime_s == PolicyConfig().protection_cap_s
+    assert (found.submitted_at_s, found.eligible_at_s) == (stories.NOON - HOUR, stories.NOON)
