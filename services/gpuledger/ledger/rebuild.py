@@ -7,25 +7,24 @@ the same facts, whatever the order of arrival. User tokens are left out: they ar
 import datetime as dt
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 from gpuledger.database.engine import Reader, Writer
 from gpuledger.events import budget
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import instant
-from gpuledger.kernel.collecting import without_collecting
 from gpuledger.kernel.errors import Corrupt
 from gpuledger.ledger import (
     adding_up,
-    applied,
     cycle_decisions,
     days,
     earlier,
     handles,
+    histories,
     orders,
     overtaken,
     policy_status,
@@ -38,14 +37,12 @@ from gpuledger.ledger import (
 from gpuledger.ledger.batch import postings_of
 from gpuledger.ledger.charges import GRANT, ROLLOVER, Booking, Posting, desired, difference
 from gpuledger.ledger.copying import copy_rows, driver
-from gpuledger.ledger.holds import Hold
 from gpuledger.ledger.inventory import HostFact, intervals
 from gpuledger.ledger.lines import line
-from gpuledger.ledger.mapping import AS_GIVEN, Rules
+from gpuledger.ledger.mapping import AS_GIVEN
 from gpuledger.ledger.rates import UNWEIGHTED
-from gpuledger.ledger.segments import Segment, derive
+from gpuledger.ledger.segments import derive
 from gpuledger.ledger.store import EFFECTIVE_PERIOD, LEGS
-from gpuledger.ledger.waits import Wait
 
 Net = tuple[str, ...]
 """book, commodity, pot, account, period, code, workload/run, day; the period is the day's, not that of the booking."""
@@ -91,9 +88,6 @@ _SHOWN = 20
 
 SORT_MIB = 64
 """Memory in which PostgreSQL sorts the journal by workload before it uses files."""
-
-WORKLOADS_AT_ONCE = 5_000
-"""How many workloads a rebuild holds in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +140,7 @@ def _differences(reader: Reader, default: Calendar) -> list[str]:
     cards, mappings, ticks = queries.rate_cards(reader), queries.mappings(reader), replay.ticks(reader)
     net: dict[Net, int] = defaultdict(int)
     wanted: dict[str, list[str]] = {kind: [] for kind in _STORED}
-    for some in _parts(replay.iter_workloads(reader)):
+    for some in histories.parts(reader):
         for book, workload, facts in some:
             history = derive([fact for _, fact in facts], mappings.get(book, AS_GIVEN))
             want = desired(history, calendar, cards.get(book, UNWEIGHTED), ticks.get(book))
@@ -179,26 +173,15 @@ def _differences(reader: Reader, default: Calendar) -> list[str]:
 
 def _earlier_differences(reader: Reader) -> list[str]:
     """Return what versions that are over say otherwise than the journal did: reads as of then rest on them."""
-    starts, mappings = earlier.batch_starts(reader), _mappings_by_row(reader)
+    starts, mappings = earlier.batch_starts(reader), histories.mappings_by_row(reader)
     found: dict[str, list[str]] = {kind: [] for kind in earlier.KINDS}
-    for some in _parts(replay.iter_workloads(reader)):
+    for some in histories.parts(reader):
         for kind, told in earlier.of_workloads(reader, some, mappings, starts):
             found[kind].append(told)
     for kind, told in earlier.of_nothing(reader):
         found[kind].append(told)
     found["host"] = list(earlier.of_hosts(reader, replay.iter_hosts(reader), starts))
     return [told for of in found.values() for told in of[:_SHOWN]]
-
-
-def _parts(workloads: Iterator[replay.WorkloadFacts]) -> Iterator[list[replay.WorkloadFacts]]:
-    """Yield some workloads at a time: however long the journal, memory is bounded."""
-    while some := list(islice(workloads, WORKLOADS_AT_ONCE)):
-        yield some
-
-
-def _mappings_by_row(connection: Reader | Writer) -> dict[str, Sequence[tuple[int, Rules]]]:
-    taken_over = queries.policies_applied(connection)
-    return {book: applied.rules_by_row(versions, book) for book, versions in taken_over.items()}
 
 
 def _want_settlement(
@@ -241,10 +224,9 @@ def rebuild(writer: Writer, default: Calendar) -> None:
     connection.execute(f"SET LOCAL work_mem = '{SORT_MIB}MB'")
     for table in PROJECTIONS:
         connection.execute(f"DELETE FROM {table}")
-    adding_up.rebuild(writer)
     for book, seq in forged:
         cycle_decisions.drop(writer, book, seq)
-    _rebuild_histories(writer)
+    histories.rebuild(writer, meanwhile=adding_up.rebuild)
     _rebuild_hosts(writer)
     watermarks.rebuild(writer)
     told = replay.commands(writer)
@@ -259,57 +241,6 @@ def rebuild(writer: Writer, default: Calendar) -> None:
             "UPDATE ledger.books SET ticked_at = to_timestamp(%s) WHERE book = %s", (ticks.get(book), book)
         )
         settlement.rebuild(writer, book, calendar, ticks.get(book))
-
-
-def _rebuild_histories(writer: Writer) -> None:
-    """Make what follows from workloads again, some of them at a time: however long the journal, memory is bounded.
-
-    PostgreSQL takes in segments while the next ones are derived.
-    """
-    mappings = _mappings_by_row(writer)
-    workloads = replay.iter_workloads(writer)
-    while True:
-        with without_collecting():
-            some = list(islice(workloads, WORKLOADS_AT_ONCE))
-            if not some:
-                return
-            _rebuild_some(writer, some, mappings)
-
-
-def _rebuild_some(
-    writer: Writer,
-    workloads: Sequence[replay.WorkloadFacts],
-    mappings: Mapping[str, Sequence[tuple[int, Rules]]],
-) -> None:
-    versioned = ("book", "since_seq", "until_seq")
-    others: list[tuple[str, int, int | None, Wait | Hold]] = []
-    segments = _segment_versions(workloads, mappings, others)
-    copy_rows(writer, "ledger.segments", (*versioned, *projections.SEGMENT_COLUMNS), segments)
-    waits = [(*v, *projections.wait_row(w)) for *v, w in others if isinstance(w, Wait)]
-    holds = [(*v, *projections.hold_row(h)) for *v, h in others if isinstance(h, Hold)]
-    copy_rows(writer, "ledger.waits", (*versioned, *projections.WAIT_COLUMNS), waits)
-    copy_rows(writer, "ledger.holds", (*versioned, *projections.HOLD_COLUMNS), holds)
-    told = (
-        (book, known.source, known.data)
-        for book, _, facts in workloads
-        for _, known in facts
-        if type(known.data) in handles.TELL
-    )
-    handles.write(writer, handles.rows(told))
-
-
-def _segment_versions(
-    workloads: Iterable[replay.WorkloadFacts],
-    mappings: Mapping[str, Sequence[tuple[int, Rules]]],
-    others: list[tuple[str, int, int | None, Wait | Hold]],
-) -> Iterator[tuple[object, ...]]:
-    """Yield the row of every version of every segment; put the versions of waits and holds aside."""
-    for book, _, facts in workloads:
-        for item, since, until in replay.history_versions(facts, mappings.get(book, ())):
-            if isinstance(item, Segment):
-                yield (book, since, until, *projections.segment_row(item))
-            else:
-                others.append((book, since, until, item))
 
 
 def _rebuild_hosts(writer: Writer) -> None:
