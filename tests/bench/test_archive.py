@@ -202,22 +202,26 @@ WRITER = """
 import datetime, pathlib, sys
 from gpuledger.database.engine import make_engine
 from gpuledger_pipelines.archive import writing
+from tests.bench.peak import peak_mib
 url, root, cluster, day = sys.argv[1:]
 writing.GROUP_ROWS, writing.BLOCK_BYTES = 1 << 14, 1 << 20
 writing.write_day(make_engine(url), pathlib.Path(root), cluster, datetime.date.fromisoformat(day))
-print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+print(peak_mib())
 """
-"""A process of its own says what it held at most, in kB. With small groups, for a day of many in a small cluster."""
+"""A process of its own says what it held at most, in MiB. With small groups, for a day of many in a small cluster."""
 
 
-def test_memory_does_not_grow_with_the_day(booked: tuple[sa.Engine, Year], tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_day(
+    repository: Path, booked: tuple[sa.Engine, Year], tmp_path: Path
+) -> None:
     engine, year = booked
     last = FIRST + dt.timedelta(days=year.days - 1)
     url = engine.url.render_as_string(hide_password=False)
     most, rows = {}, {}
     for day in (last, FIRST):
         command = [sys.executable, "-c", WRITER, url, str(tmp_path), year.cluster, str(day)]
-        most[day] = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1024
+        ran = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True)
+        most[day] = float(ran.stdout)
         days = rolling.days_of(tmp_path, year.cluster, day, day + dt.timedelta(days=1))
         rows[day] = days.manifests["telemetry"][0].rows
     print(f"\n{rows[last]:,} rows: {most[last]:.0f} MiB; {rows[FIRST]:,} rows: {most[FIRST]:.0f} MiB")

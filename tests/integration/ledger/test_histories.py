@@ -23,7 +23,9 @@ def full(shared_ledger: Ledger) -> Ledger:
     for n in range(RUNS):
         shared_ledger.append(*run_of(n, n + HOUR, f"w{n}"))
     shared_ledger.append(told(5, submitted("waiting")), told(6, submitted("open")), told(7, started("open")))
-    with writing(shared_ledger.engine) as writer:  # versions that stood within a batch are kept by a rebuild alone
+    with writing(
+        shared_ledger.engine
+    ) as writer:  # versions that stood within a batch are kept by a rebuild alone
         rebuild.rebuild(writer, shared_ledger.calendar)
     return shared_ledger
 
