@@ -66,7 +66,7 @@ def test_the_job_restates_every_table() -> None:
 
 def test_nothing_runs_by_itself_until_somebody_turns_it_on() -> None:
     schedules = list(defs.schedules or ())
-    assert {s.name for s in schedules} == {"closes", "hourly", "nightly"}  # type: ignore[union-attr]
+    assert {s.name for s in schedules} == {"archived", "closes", "hourly", "nightly"}  # type: ignore[union-attr]
     assert {s.default_status for s in schedules} == {dg.DefaultScheduleStatus.STOPPED}  # type: ignore[union-attr]
     assert {sensor.name: sensor.default_status for sensor in defs.sensors or ()} == {
         "watermark": dg.DefaultSensorStatus.STOPPED,
