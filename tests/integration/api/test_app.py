@@ -109,9 +109,9 @@ def test_the_document_has_names_examples_and_problems(api: TestClient) -> None:
 FACTS = (
     "/v1/workloads/{workload}", "/v1/movements/{account}", "/v1/periods", "/v1/proposals", "/v1/proposals/{name}",
     "/v1/accounts", "/v1/hosts", "/v1/drains", "/v1/incidents", "/v1/closes", "/v1/closes/{cluster}/{period}",
-    "/v1/exports/entries", "/v1/exports/usage", "/v1/exports/statements/{cluster}/{period}",
+    "/v1/tokens", "/v1/exports/entries", "/v1/queue", "/v1/exports/usage", "/v1/exports/statements/{cluster}/{period}",
 )  # fmt: skip
-"""Paths that answer from the journal."""
+"""Paths that answer from the journal, or to administrators alone; tests of their own hold them to their examples."""
 
 
 def test_examples_have_the_keys_of_real_answers(api: TestClient) -> None:
@@ -122,6 +122,8 @@ def test_examples_have_the_keys_of_real_answers(api: TestClient) -> None:
         "/v1/allocations/current": "/v1/allocations/current?cluster=alpha",
         "/v1/directives/current": "/v1/directives/current?cluster=alpha",
         "/v1/balances/{account}": "/v1/balances/alpha/robotics",
+        "/v1/balance-trees/{account}": "/v1/balance-trees/alpha/robotics?cluster=alpha",
+        "/v1/owed": "/v1/owed?cluster=alpha",
     }
     for path, methods in document["paths"].items():
         # Workloads, and what is sent, have tests of their own: here nothing but tables is filled.

@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,7 @@ from gpuledger.notify.sending import Message, Undelivered
 from gpuledger.notify.webhooks import WebhookSender, signed
 
 OTHER = "whsec_" + SECRET[10:] + SECRET[6:10]
-NOW = SystemClock().now()  # receivers hold the time of the attempt against their own clock
 NOTICE = Notice(Kind.TEST, ("x",), Trial(by="ada"))
-MESSAGE = Message(NOTICE.id, NOTICE.body(NOW), NOW)
 
 
 @pytest.fixture
@@ -38,8 +37,14 @@ def target(url: str, *secrets: str, **more: object) -> Target:
     return Target("webhook/chat", webhook, tuple(map(SecretStr, secrets or (SECRET,))))
 
 
+def message() -> Message:
+    """Return an attempt of now: receivers hold its time against their own clock."""
+    now = SystemClock().now()
+    return Message(NOTICE.id, NOTICE.body(now), now)
+
+
 def sent(url: str, **more: object) -> None:
-    WebhookSender()(target(url, **more), MESSAGE)
+    WebhookSender()(target(url, **more), message())
 
 
 def stands_for(*addresses: str) -> WebhookSender:
@@ -77,13 +82,15 @@ def test_who_does_not_have_the_secret_cannot_have_sent_it(there: Receiver) -> No
 
 
 def test_while_secrets_change_either_verifies() -> None:
-    headers = signed(MESSAGE, (SecretStr(SECRET), SecretStr(OTHER)))
+    told = message()
+    headers = signed(told, (SecretStr(SECRET), SecretStr(OTHER)))
     for secret in (SECRET, OTHER):
-        assert Verifier(secret).verify(MESSAGE.body, headers)
+        assert Verifier(secret).verify(told.body, headers)
 
 
 def test_an_attempt_of_tomorrow_is_signed_for_tomorrow() -> None:
-    later = Message(MESSAGE.id, MESSAGE.body, NOW + dt.timedelta(days=1))
+    told = message()
+    later = replace(told, at=told.at + dt.timedelta(days=1))
     with pytest.raises(WebhookVerificationError, match="too new"):
         Verifier(SECRET).verify(later.body, signed(later, (SecretStr(SECRET),)))
 
@@ -125,7 +132,7 @@ def test_a_receiver_that_does_not_answer_holds_nobody_up_for_long(there: Receive
     there.gate.clear()
     began = time.monotonic()
     with pytest.raises(Undelivered, match=r"no answer within 0\.5 s"):
-        WebhookSender(total_s=0.5)(target(there.url), MESSAGE)
+        WebhookSender(total_s=0.5)(target(there.url), message())
     assert time.monotonic() - began < 5
 
 
@@ -147,7 +154,7 @@ def test_one_that_drips_its_answer_is_cut_off() -> None:
         thread = threading.Thread(target=drip, args=(listening,), daemon=True)
         thread.start()
         with pytest.raises(Undelivered, match="no answer within 1 s"):
-            WebhookSender(total_s=1)(target(f"http://127.0.0.1:{listening.getsockname()[1]}/"), MESSAGE)
+            WebhookSender(total_s=1)(target(f"http://127.0.0.1:{listening.getsockname()[1]}/"), message())
         over.set()
         thread.join(10)
 
@@ -172,7 +179,7 @@ def test_nobody_there_is_told_without_the_url() -> None:
 )
 def test_a_name_that_leads_inside_is_not_followed(addresses: tuple[str, ...], told: str) -> None:
     with pytest.raises(Undelivered, match=told):
-        stands_for(*addresses)(target("https://hooks.example.org/"), MESSAGE)
+        stands_for(*addresses)(target("https://hooks.example.org/"), message())
 
 
 def test_a_name_is_looked_up_once_and_connected_to_is_what_was_judged(there: Receiver) -> None:
@@ -184,14 +191,14 @@ def test_a_name_is_looked_up_once_and_connected_to_is_what_was_judged(there: Rec
         return ["127.0.0.1"]
 
     url = there.url.replace("127.0.0.1", "localhost")
-    WebhookSender(resolve=resolve)(target(url), MESSAGE)
+    WebhookSender(resolve=resolve)(target(url), message())
     assert asked == ["localhost"]
     assert there.received[0].headers["Host"].startswith("localhost:")
 
 
 def test_of_several_addresses_one_that_answers_does(there: Receiver) -> None:
     url = there.url.replace("127.0.0.1", "localhost")
-    stands_for("::1", "127.0.0.1")(target(url), MESSAGE)  # the receiver listens on the second alone
+    stands_for("::1", "127.0.0.1")(target(url), message())  # the receiver listens on the second alone
     assert there.ids == [NOTICE.id]
 
 
@@ -200,7 +207,7 @@ def test_a_name_that_nobody_knows_is_told() -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     with pytest.raises(Undelivered, match="its name is not known: Name or service"):
-        WebhookSender(resolve=resolve)(target("https://hooks.example.org/"), MESSAGE)
+        WebhookSender(resolve=resolve)(target("https://hooks.example.org/"), message())
 
 
 def test_a_certificate_counts_where_its_signer_is_trusted(tmp_path: Path) -> None:
