@@ -16,7 +16,7 @@ from tests.integration.ledger.books import CLUSTER, Ledger
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(1800)]
 
 CONNECTIONS = 4
-TURNS = {"short": 60, "full": 400}
+TURNS = {"short": 25, "full": 400}
 TURN_S = 0.2
 """Short, so that the machine's moods meet both alike."""
 
