@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gpuledger.cli.failure import PROBLEMS, exit_status
 from gpuledger.kernel.clock import Clock, SystemClock, instant, iso, seconds
 from gpuledger.kernel.errors import GpuledgerError, NotFound, Refused, Unavailable
+from gpuledger.kernel.exits import PROBLEMS, exit_status
 from gpuledger_pipelines.archive.engines import Engine
 from gpuledger_pipelines.archive.expression import RUNG
 from gpuledger_pipelines.archive.layout import checked_root

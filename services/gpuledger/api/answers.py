@@ -82,6 +82,7 @@ class WorkloadStory(Answer):
     unpaid: str | None = Field(
         description="Why its hard account cannot pay for it now, so that it would run unallocated; else null."
     )
+    lines: list[str] = Field(description="All of it in plain words, as `gpuledger why` and `gjob` print it.")
     as_of: str = AsOf
 
 

@@ -178,7 +178,13 @@ WORKLOAD = {
         "charged_gpu_hours": "0.000", "unallocated_gpu_hours": "0.000", "credited_gpu_hours": "0.000",
         "not_booked_yet_gpu_hours": "0.000",
     },
-    "decision": None, "ahead": None, "unpaid": None, "as_of": _AS_OF,
+    "decision": None, "ahead": None, "unpaid": None,
+    "lines": [
+        "8851 on philly, 8 GPUs of philly/ee9e8c: waits at 2026-12-01T09:00:00Z", "",
+        "2026-12-01T08:58:10Z  asked for 8 GPUs", "",
+        "Cost so far: 0.0 GPU-hours charged, 0.0 GPU-hours unallocated, free.",
+    ],
+    "as_of": _AS_OF,
 }  # fmt: skip
 MOVEMENTS = {
     "account": "philly/ee9e8c", "cluster": "philly",

@@ -36,8 +36,9 @@ def _run() -> int:
     from typer._click.exceptions import ClickException
 
     from gpuledger.cli.app import app
-    from gpuledger.cli.failure import FAILED, report, report_usage
+    from gpuledger.cli.failure import report, report_usage
     from gpuledger.kernel.errors import GpuledgerError, Refused
+    from gpuledger.kernel.exits import FAILED
 
     as_json = "--json" in sys.argv
     try:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from gpuledger.cli.failure import FAILED, NOT_FOUND, TRY_AGAIN, USAGE
 from gpuledger.cli.options import Json
 from gpuledger.cli.output import counted, note, print_json, print_table
+from gpuledger.kernel.exits import FAILED, NOT_FOUND, TRY_AGAIN, USAGE
 
 if TYPE_CHECKING:
     from gpuledger.settings import Settings

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuledger.cli.asking import agreed, who
-from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import Json, OneCluster, Yes
 from gpuledger.cli.output import note, print_json
 from gpuledger.cli.running import pipeline_env
+from gpuledger.kernel.exits import PROBLEMS
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuledger.cli.closes import Period, closer_of
-from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import Json, OneCluster
 from gpuledger.cli.output import note, print_json, print_table
+from gpuledger.kernel.exits import PROBLEMS
 
 if TYPE_CHECKING:
     from gpuledger.close.explaining import Explanation

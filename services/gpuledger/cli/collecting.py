@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from gpuledger.cli.failure import PROBLEMS, TRY_AGAIN
 from gpuledger.cli.options import Json, moment
 from gpuledger.cli.output import note, print_json
+from gpuledger.kernel.exits import PROBLEMS, TRY_AGAIN
 
 if TYPE_CHECKING:
     from gpuledger.collect.slurm import Polled, SlurmCollector

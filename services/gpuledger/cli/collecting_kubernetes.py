@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import Json
 from gpuledger.cli.output import note, print_json
+from gpuledger.kernel.exits import PROBLEMS
 
 if TYPE_CHECKING:
     from gpuledger.collect.kubernetes import Collected, Collector

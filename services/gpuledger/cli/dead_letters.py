@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpuledger.cli.asking import confirmed, who
-from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import AsOf, Cluster, From, Json, To, Yes, recorded, recorded_window
 from gpuledger.cli.output import note, print_json, print_table
 from gpuledger.kernel.errors import Refused
+from gpuledger.kernel.exits import PROBLEMS
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

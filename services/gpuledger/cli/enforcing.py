@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import typer
 
-from gpuledger.cli.failure import PROBLEMS, TRY_AGAIN, exit_status
 from gpuledger.cli.options import Json
 from gpuledger.cli.output import counted, note, print_json
+from gpuledger.kernel.exits import PROBLEMS, TRY_AGAIN, exit_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable

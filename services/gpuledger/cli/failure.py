@@ -4,9 +4,8 @@ import json
 import sys
 from typing import Protocol
 
-from gpuledger.kernel.errors import Conflict, GpuledgerError, NotFound, Refused, Unavailable
-
-FAILED, USAGE, PROBLEMS, NOT_FOUND, TRY_AGAIN = 1, 2, 3, 4, 75
+from gpuledger.kernel.errors import GpuledgerError
+from gpuledger.kernel.exits import exit_status
 
 
 class UsageFault(Protocol):
@@ -21,19 +20,6 @@ class UsageFault(Protocol):
     def show(self) -> None:
         """Print it with the command's usage on stderr."""
         ...
-
-
-def exit_status(error: GpuledgerError) -> int:
-    """Return the exit status for an error, by what the caller can do about it."""
-    match error:
-        case NotFound():
-            return NOT_FOUND
-        case Refused():
-            return USAGE
-        case Unavailable() | Conflict():
-            return TRY_AGAIN
-        case _:
-            return FAILED
 
 
 def report(error: GpuledgerError, *, as_json: bool) -> int:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import Json, moment
 from gpuledger.cli.output import Advance, note, print_json, progress
+from gpuledger.kernel.exits import PROBLEMS
 
 if TYPE_CHECKING:
     from gpuledger.ingest.importer import ImportReport

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import AsOf, Cluster, From, Json, To, recorded, recorded_window
 from gpuledger.cli.output import note, print_json, print_table, progress
+from gpuledger.kernel.exits import PROBLEMS
 
 if TYPE_CHECKING:
     from gpuledger.ledger.heads import ExportedHead

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuledger.cli.asking import who
-from gpuledger.cli.failure import TRY_AGAIN
 from gpuledger.cli.options import Json
 from gpuledger.cli.output import counted, note, print_json, print_table
+from gpuledger.kernel.exits import TRY_AGAIN
 
 if TYPE_CHECKING:
     from gpuledger.notify.recipients import Recipients

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import AnyCluster, Cluster, Json, moment_or_now
 from gpuledger.cli.output import note, print_json, print_table
+from gpuledger.kernel.exits import PROBLEMS
 
 SHOWN_MAX = 10
 

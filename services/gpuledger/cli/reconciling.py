@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpuledger.cli.failure import PROBLEMS
 from gpuledger.cli.options import From, Json, moment
 from gpuledger.cli.output import counted, note, print_json, print_table
+from gpuledger.kernel.exits import PROBLEMS
 
 if TYPE_CHECKING:
     from gpuledger.ingest.intake import Intake

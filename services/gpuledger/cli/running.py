@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpuledger.cli.failure import FAILED
 from gpuledger.cli.options import Json
 from gpuledger.cli.output import note, print_json
+from gpuledger.kernel.exits import FAILED
 
 if TYPE_CHECKING:
     from gpuledger.cli.children import Children

@@ -51,7 +51,8 @@ class WorkloadDecision(Answer, frozen=True, kw_only=True):
 class Workload(Answer, frozen=True, kw_only=True):
     """A workload's story.
 
-    ``decision`` while it waits, ``ahead`` where it was asked for, ``unpaid`` where no budget lets it be funded.
+    ``decision`` while it waits, ``ahead`` where it was asked for, ``unpaid`` where no budget lets it be funded,
+    ``lines`` all of it in plain words.
     """
 
     workload: str
@@ -66,3 +67,4 @@ class Workload(Answer, frozen=True, kw_only=True):
     ahead: dict[str, Any] | None
     as_of: str
     unpaid: str | None = None
+    lines: tuple[str, ...] = ()

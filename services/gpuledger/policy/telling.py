@@ -22,19 +22,20 @@ _KINDS = {
 """What was not looked for."""
 
 
-def lines_of(answer: Why, *, what_if: bool = False) -> list[str]:
+def lines_of(answer: Why, *, what_if: bool = False, is_decision_kept: bool = False) -> list[str]:
     """Return the whole answer, line by line.
 
     Args:
         answer: The answer.
         what_if: Whether it was asked what would let the workload start.
+        is_decision_kept: Whether what was decided about it is kept from the reader, so that none says nothing.
     """
     found = [*_head(answer.story), "", *_happenings(answer.story), *_superseded(answer.story)]
     found += ["", _cost(answer.story)]
     if answer.decided is not None:
         is_free = answer.story.minimum_runtime_s == 0 or answer.unpaid is not None
         found += ["", *_decision(answer.decided, is_free=is_free)]
-    elif answer.story.state is State.WAITS:
+    elif answer.story.state is State.WAITS and not is_decision_kept:
         found += [
             "",
             f"No cycle has decided about it yet: gpuledger cycle --cluster {answer.story.cluster} runs one.",
@@ -43,7 +44,7 @@ def lines_of(answer: Why, *, what_if: bool = False) -> list[str]:
         found += ["", f"Would run unallocated, and waits as such work does: {answer.unpaid}."]
     if answer.ahead is not None:
         found += ["", *_ahead(answer.ahead, answer.story.at_s)]
-    elif what_if:
+    elif what_if and not is_decision_kept:
         found += ["", "What would let it start is looked for (--what-if) only while it waits."]
     return found
 

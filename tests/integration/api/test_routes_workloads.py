@@ -11,6 +11,7 @@ from gpuledger.database.engine import reading
 from gpuledger.events.workload import Updated
 from gpuledger.identity.roles import Role
 from gpuledger.kernel.clock import seconds
+from gpuledger.policy.telling import lines_of
 from gpuledger.policy.why import why
 
 Shown = Callable[[Role], dict[str, str]]
@@ -20,8 +21,9 @@ def test_the_story_is_that_of_the_command(guarded: TestClient, own_ledger: Ledge
     answer = guarded.get("/v1/workloads/ran-video?cluster=alpha", headers=shown(Role.RESEARCHER))
     assert answer.status_code == 200, answer.text
     with reading(own_ledger.engine) as reader:
-        found = why(reader, "ran-video", cluster="alpha", at_s=seconds(own_ledger.clock.now())).as_json()
-    assert answer.json() == {**found, "as_of": "2026-12-01T12:00:00Z"}
+        told_by_command = why(reader, "ran-video", cluster="alpha", at_s=seconds(own_ledger.clock.now()))
+    lines = lines_of(told_by_command)
+    assert answer.json() == {**told_by_command.as_json(), "lines": lines, "as_of": "2026-12-01T12:00:00Z"}
     assert answer.json()["account"] == "org/vision/video"
     assert EXAMPLES["getWorkload"].keys() <= answer.json().keys()
     assert EXAMPLES["getWorkload"]["events"][0].keys() == answer.json()["events"][0].keys()

@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sa
 from tests.integration.ledger.books import CLUSTER, GPU_HOUR, HOUR, Ledger, run_of
 
-from gpuledger.cli.failure import TRY_AGAIN, exit_status
 from gpuledger.database.engine import Writer, reading, writing
 from gpuledger.ingest.intake import Intake
 from gpuledger.kernel.errors import Unavailable
+from gpuledger.kernel.exits import TRY_AGAIN, exit_status
 from gpuledger.ledger.append import append
 from gpuledger.ledger.audit import verify
 

@@ -73,6 +73,7 @@ COMMANDS = (
     "rebuild",
     "audit",
     "notify",
+    "login-files",
     "token",
     "topics",
     "dlq",

@@ -13,6 +13,7 @@ from gpuledger.database.engine import reading
 from gpuledger.identity.roles import Right
 from gpuledger.kernel.errors import NotFound
 from gpuledger.ledger import queries
+from gpuledger.policy.telling import lines_of
 from gpuledger.policy.why import why
 
 WorkloadPath = Annotated[
@@ -62,10 +63,12 @@ def router(context: Context) -> APIRouter:
                 raise _unknown(workload) from None
         if not any(caller.scope.holds(account) for account in found.story.payers):
             raise _unknown(workload)
-        if not caller.scope.holds(found.story.account):
+        is_elsewhere = not caller.scope.holds(found.story.account)
+        if is_elsewhere:
             # It was moved away: what is decided about it by now is told to who pays now.
             found = replace(found, decided=None, ahead=None)
-        return {**found.as_json(), "as_of": context.as_of(believed)}
+        lines = lines_of(found, what_if=what_if, is_decision_kept=is_elsewhere)
+        return {**found.as_json(), "lines": lines, "as_of": context.as_of(believed)}
 
     return routes
 
