@@ -12,7 +12,8 @@ from gpuledger.kernel.clock import Clock, SystemClock
 from gpuledger.kernel.errors import GpuledgerError
 from gpuledger.notify import running
 from gpuledger.notify.following import check_failed, close_failed
-from gpuledger.notify.notices import CloseFailed, Finding, Notice
+from gpuledger.notify.notices import Notice
+from gpuledger.notify.payloads import CloseFailed, Finding
 from gpuledger.notify.recipients import load_recipients
 from gpuledger.settings import load
 from gpuledger_pipelines.gate import Verdict

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuledger.kernel.clock import iso
-from gpuledger.notify.notices import (
+from gpuledger.notify.notices import Kind, Notice
+from gpuledger.notify.payloads import (
     BudgetOverrun,
     BudgetThreshold,
     CheckFailed,
@@ -18,8 +19,6 @@ from gpuledger.notify.notices import (
     CloseReopened,
     CloseSealed,
     Finding,
-    Kind,
-    Notice,
     ProposalDecided,
     ProposalDue,
     ProposalMade,

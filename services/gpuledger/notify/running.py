@@ -15,8 +15,9 @@ from gpuledger.kernel.clock import Clock, iso
 from gpuledger.ledger.queries import calendar as calendar_of
 from gpuledger.notify import outbox
 from gpuledger.notify.following import following
-from gpuledger.notify.notices import Kind, Notice, Trial
+from gpuledger.notify.notices import Kind, Notice
 from gpuledger.notify.outbox import Waiting
+from gpuledger.notify.payloads import Trial
 from gpuledger.notify.recipients import Recipients, Target
 from gpuledger.notify.rendering import one_line
 from gpuledger.notify.sending import Message, Send, Undelivered

@@ -11,7 +11,7 @@ from gpuledger.kernel.clock import iso, seconds
 from gpuledger.ledger.close_rows import list_closes
 from gpuledger.ledger.proposals import Proposal, proposals
 from gpuledger.notify.following import LOOK_BACK, Asked, Close, State
-from gpuledger.notify.notices import AskedShare, AskedTime, BudgetOverrun, ProposalMade
+from gpuledger.notify.payloads import AskedShare, AskedTime, BudgetOverrun, ProposalMade
 from gpuledger.notify.thresholds import Spent
 from gpuledger.warehouse.budgets import budget_rows
 from gpuledger.warehouse.forecast_tables import BAND_PERCENT

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from gpuledger.kernel.amounts import people_gpu_hours
-from gpuledger.notify.notices import (
+from gpuledger.notify.payloads import (
     BudgetOverrun,
     BudgetThreshold,
     CheckFailed,

@@ -13,7 +13,8 @@ from standardwebhooks import WebhookVerificationError
 from tests.integration.notify.receiving import SECRET, Received, receiver
 
 from gpuledger.kernel.clock import SystemClock
-from gpuledger.notify.notices import Kind, Notice, Trial, read_body
+from gpuledger.notify.notices import Kind, Notice, read_body
+from gpuledger.notify.payloads import Trial
 from gpuledger.notify.recipients import Target, Webhook, load_recipients
 from gpuledger.notify.sending import Message
 from gpuledger.notify.webhooks import WebhookSender

@@ -15,7 +15,8 @@ from tests.integration.notify.receiving import Mailbox, mailbox
 from gpuledger.kernel.clock import SystemClock
 from gpuledger.kernel.errors import Refused
 from gpuledger.notify.mails import MailSender, Server, composed, server_of
-from gpuledger.notify.notices import CheckFailed, CloseFailed, Finding, Kind, Notice
+from gpuledger.notify.notices import Kind, Notice
+from gpuledger.notify.payloads import CheckFailed, CloseFailed, Finding
 from gpuledger.notify.recipients import Mail, Target
 from gpuledger.notify.sending import Message, Undelivered
 from gpuledger.settings import Settings

@@ -12,8 +12,9 @@ from tests.integration.notify.spending import webhook
 from gpuledger.database.engine import make_engine, writing
 from gpuledger.kernel.errors import NotFound
 from gpuledger.notify import outbox
-from gpuledger.notify.notices import BudgetThreshold, Kind, Notice
+from gpuledger.notify.notices import Kind, Notice
 from gpuledger.notify.patience import DELAYS_S
+from gpuledger.notify.payloads import BudgetThreshold
 from gpuledger.notify.recipients import Recipients
 
 NOW = dt.datetime(2026, 12, 3, 12, tzinfo=dt.UTC)

@@ -14,7 +14,8 @@ from tests.integration.notify.spending import Inbox, foresee, mail, notifier, ro
 
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.notify import running
-from gpuledger.notify.notices import BudgetThreshold, Kind, Notice, read_body
+from gpuledger.notify.notices import Kind, Notice, read_body
+from gpuledger.notify.payloads import BudgetThreshold
 from gpuledger.notify.recipients import Target
 from gpuledger.notify.running import Notifier
 from gpuledger.notify.sending import Undelivered

@@ -17,7 +17,8 @@ from tests.brokers.secured import Authority
 from tests.integration.notify.receiving import SECRET, Receiver, receiver
 
 from gpuledger.kernel.clock import SystemClock
-from gpuledger.notify.notices import Kind, Notice, Trial
+from gpuledger.notify.notices import Kind, Notice
+from gpuledger.notify.payloads import Trial
 from gpuledger.notify.recipients import Target, Webhook
 from gpuledger.notify.sending import Message, Undelivered
 from gpuledger.notify.webhooks import WebhookSender, signed

@@ -16,7 +16,7 @@ from tests.integration.pipelines.running import roll_up
 
 from gpuledger import settings
 from gpuledger.kernel.clock import FixedClock
-from gpuledger.notify.notices import CloseFailed
+from gpuledger.notify.payloads import CloseFailed
 from gpuledger_pipelines.gate import Finding, Verdict
 from gpuledger_pipelines.noticing import notice_check, notice_close
 from gpuledger_pipelines.partitions import Span

@@ -16,7 +16,8 @@ from tests.integration.notify.spending import Inbox, notifier, roll_up, webhook
 from gpuledger.database.engine import make_engine
 from gpuledger.kernel.clock import FixedClock
 from gpuledger.notify import running
-from gpuledger.notify.notices import BudgetThreshold, read_body
+from gpuledger.notify.notices import read_body
+from gpuledger.notify.payloads import BudgetThreshold
 from gpuledger.notify.sending import Message, Undelivered
 
 NOW = dt.datetime(2026, 12, 3, 12, tzinfo=dt.UTC)

@@ -3,7 +3,8 @@
 import datetime as dt
 
 from gpuledger.notify.following import Asked, Close, State, check_failed, close_failed, following
-from gpuledger.notify.notices import BudgetOverrun, CloseFailed, Finding, Kind, Notice, ProposalMade
+from gpuledger.notify.notices import Kind, Notice
+from gpuledger.notify.payloads import BudgetOverrun, CloseFailed, Finding, ProposalMade
 from gpuledger.notify.thresholds import THRESHOLDS, Spent
 
 NOW = dt.datetime(2026, 12, 3, 12, tzinfo=dt.UTC)

@@ -5,15 +5,8 @@ import re
 
 import pytest
 
-from gpuledger.notify.notices import (
-    AUDIENCES,
-    CLASSES,
-    BudgetThreshold,
-    Kind,
-    Notice,
-    Trial,
-    read_body,
-)
+from gpuledger.notify.notices import AUDIENCES, CLASSES, Kind, Notice, read_body
+from gpuledger.notify.payloads import BudgetThreshold, Trial
 
 AT = dt.datetime(2026, 12, 1, 4, 30, tzinfo=dt.UTC)
 HALF = BudgetThreshold(

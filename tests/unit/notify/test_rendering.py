@@ -2,7 +2,8 @@
 
 import datetime as dt
 
-from gpuledger.notify.notices import CheckFailed, CloseFailed, Finding, Kind, Notice
+from gpuledger.notify.notices import Kind, Notice
+from gpuledger.notify.payloads import CheckFailed, CloseFailed, Finding
 from gpuledger.notify.rendering import one_line, render
 
 AT = dt.datetime(2026, 12, 1, 4, 30, tzinfo=dt.UTC)

@@ -9,7 +9,8 @@ import jsonschema
 import pytest
 
 from gpuledger.notify import schemas
-from gpuledger.notify.notices import AUDIENCES, CLASSES, CheckFailed, Finding, Kind, Notice, Trial
+from gpuledger.notify.notices import AUDIENCES, CLASSES, Kind, Notice
+from gpuledger.notify.payloads import CheckFailed, Finding, Trial
 
 AT = dt.datetime(2026, 12, 1, 4, 30, tzinfo=dt.UTC)
 

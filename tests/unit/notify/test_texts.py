@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from gpuledger.notify.notices import (
+from gpuledger.notify.payloads import (
     AskedShare,
     AskedTime,
     BudgetOverrun,

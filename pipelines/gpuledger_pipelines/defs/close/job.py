@@ -12,7 +12,7 @@ from gpuledger.close.slurm import comparing
 from gpuledger.close.steps import Closer, Compare, Stopped
 from gpuledger.events.closing import Reconciled
 from gpuledger.kernel.errors import Corrupt, GpuledgerError, Refused
-from gpuledger.notify.notices import CloseFailed
+from gpuledger.notify.payloads import CloseFailed
 from gpuledger.settings import load
 from gpuledger_pipelines.close_gate import gate
 from gpuledger_pipelines.data_docs.folder import DataDocs
