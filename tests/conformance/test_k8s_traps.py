@@ -270,6 +270,26 @@ def test_devices_of_claims_are_what_their_driver_says_and_a_shared_one_is_charge
     assert (story.faults, story.odd) == ([], ["shared-claim"])
 
 
+@pytest.mark.trap(19, "pods")
+def test_devices_of_amd_and_intel_are_parts_of_gpus_as_their_drivers_say(folder: Path) -> None:
+    """A GPU for 240 s, two of eight partitions of another as long, one of Intel as long; one in no slice is unknown."""
+    story = Story(folder / "pods-makers.ndjson", "pods")
+    assert story.charged() == {"rocm": {OCTOBER: 240}, "parts": {OCTOBER: 60}, "max": {OCTOBER: 240}}
+    assert story.faults == ["unknown-share"]
+
+
+@pytest.mark.trap(20, "pods")
+def test_a_device_that_pods_share_is_charged_from_the_first_start_to_the_last_end(folder: Path) -> None:
+    """50 minutes of one GPU: 20 to who was bound first, then 20, then 10 to the last, beside 40 min of another GPU."""
+    story = Story(folder / "pods-shared.ndjson", "pods")
+    assert story.charged() == {
+        "b-early": {OCTOBER: 20 * 60},
+        "a-late": {OCTOBER: 20 * 60},
+        "c-second": {OCTOBER: (40 + 10) * 60},
+    }
+    assert story.odd == ["shared-claim"]
+
+
 def test_the_same_stream_told_twice_is_the_same_facts(folder: Path, tmp_path: Path) -> None:
     """A watch that starts again repeats the newest state of everything."""
     text = (folder / "kueue-preempted.ndjson").read_bytes()

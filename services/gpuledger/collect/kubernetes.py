@@ -9,7 +9,6 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -31,9 +30,10 @@ from gpuledger.ingest.importer import Sink, take_records
 from gpuledger.ingest.intake import Taken
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
 from gpuledger.kernel.errors import BadRecord, Refused
-from gpuledger.sources.kubernetes.claims import ResourceClaim, ResourceSlice, is_of_gpus
+from gpuledger.sources.kubernetes.claims import ResourceClaim
+from gpuledger.sources.kubernetes.devices import ResourceSlice, is_of_gpus
+from gpuledger.sources.kubernetes.endings import TERMINAL
 from gpuledger.sources.kubernetes.objects import Node, Part, Pod, PodGroup, Workload
-from gpuledger.sources.kubernetes.pods import TERMINAL
 from gpuledger.sources.kubernetes.reading import ADDED, BOOKMARK, DELETED, VANISHED, condition, decode
 from gpuledger.sources.kubernetes.watching import Watched
 from gpuledger.sources.pieces import remembered
@@ -97,10 +97,14 @@ class Collector:
         self._beat_s = 0
         self.collected = Collected()
         self._interpreter.standing.restore(self._position.jobs)
+        self._interpreter.shares.kept = self._position.shares
         for resource in RESOURCES:  # what was told of them is not told again
             for raw in self._position.living.get(resource.kind, {}).values():
-                with suppress(BadRecord):  # then its next state says it all
+                try:
                     self._interpreter.translate(raw)
+                except BadRecord:  # such as a pod whose claim is gone: its next state says all the rest
+                    if resource.kind == "Pod":
+                        self._interpreter.follow(_path(raw))
 
     def look(self) -> Collected:
         """Book what has happened up to now.

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from gpuledger.kernel.errors import Refused
+from gpuledger.sources.kubernetes.sharing import Kept
 
 
 class _Stored(msgspec.Struct):
@@ -14,6 +15,7 @@ class _Stored(msgspec.Struct):
     living: dict[str, dict[str, msgspec.Raw]]
     seen: dict[str, int]
     jobs: dict[str, tuple[list[str], int | None]] = msgspec.field(default_factory=dict)
+    shares: Kept = msgspec.field(default_factory=Kept)
 
 
 @dataclass(slots=True)
@@ -25,12 +27,14 @@ class Position:
         living: Kind -> uid -> the last state of each object that tells of GPUs and is there still.
         seen: Kind -> when the API last said anything of it, in seconds since the epoch.
         jobs: Kueue Workload -> the jobs whose pods book nothing because of it, and when it was gone.
+        shares: Who holds which ResourceClaims.
     """
 
     versions: dict[str, str] = field(default_factory=dict)
     living: dict[str, dict[str, bytes]] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
     jobs: dict[str, tuple[list[str], int | None]] = field(default_factory=dict)
+    shares: Kept = field(default_factory=Kept)
 
 
 class PositionFile:
@@ -59,7 +63,7 @@ class PositionFile:
                 hint="remove it: everything is listed again, and what is booked is not booked twice",
             ) from error
         living = {kind: {uid: bytes(raw) for uid, raw in of.items()} for kind, of in stored.living.items()}
-        return Position(stored.versions, living, stored.seen, stored.jobs)
+        return Position(stored.versions, living, stored.seen, stored.jobs, stored.shares)
 
     def write(self, position: Position) -> None:
         """Keep a position.
@@ -70,7 +74,8 @@ class PositionFile:
         living = {
             kind: {uid: msgspec.Raw(raw) for uid, raw in of.items()} for kind, of in position.living.items()
         }
-        text = msgspec.json.encode(_Stored(position.versions, living, position.seen, position.jobs))
+        stored = _Stored(position.versions, living, position.seen, position.jobs, position.shares)
+        text = msgspec.json.encode(stored)
         beside = self.path.with_suffix(".new")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,22 +2,18 @@
 
 import datetime as dt
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.unit.collect.ledgers import Ledger
-from tests.unit.collect.recorded import CLAIMS, Recorded, served
+from tests.unit.collect.recorded import Recorded
 from tests.unit.sources.kubernetes.building import (
     Object,
     admission,
     assignment,
     bound,
-    claim,
-    claiming,
     conditions,
-    node,
-    offered,
     pod,
     pod_set,
     terminated,
@@ -25,9 +21,7 @@ from tests.unit.sources.kubernetes.building import (
 )
 
 from gpuledger.collect.kubernetes import Collected, Collector, in_short
-from gpuledger.collect.kubernetes_api import KubernetesApi
 from gpuledger.collect.kubernetes_listening import Listener
-from gpuledger.collect.kubernetes_state import PositionFile
 from gpuledger.events.heartbeat import Heartbeat
 from gpuledger.events.workload import Started
 from gpuledger.kernel.clock import FixedClock
@@ -36,35 +30,7 @@ from gpuledger.sources.kubernetes import standing
 from gpuledger.sources.registry import source
 
 NOON = dt.datetime(2026, 10, 31, 22, tzinfo=dt.UTC)
-AT_8, AT_9 = "2026-10-31T20:00:00Z", "2026-10-31T21:00:00Z"
-
-
-@pytest.fixture
-def recorded() -> Recorded:
-    recorded = Recorded()
-    recorded.happen("ADDED", node("node-1"))
-    recorded.happen("ADDED", pod("x", 2, bound(AT_8)))
-    return recorded
-
-
-@pytest.fixture
-def ledger() -> Ledger:
-    return Ledger()
-
-
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock(NOON)
-
-
-@pytest.fixture
-def start(
-    recorded: Recorded, ledger: Ledger, clock: FixedClock, tmp_path: Path
-) -> Iterator[Callable[[], Collector]]:
-    """Start a collector; a second one goes on where the first stopped."""
-    with served(recorded, tmp_path) as config:
-        api = KubernetesApi(config)
-        yield lambda: Collector(api, ledger, clock, PositionFile(tmp_path / "position"), "c")
+AT_8, AT_9, AT_10 = "2026-10-31T20:00:00Z", "2026-10-31T21:00:00Z", "2026-10-31T22:00:00Z"
 
 
 def test_what_is_there_is_booked_once(start: Callable[[], Collector], ledger: Ledger) -> None:
@@ -339,46 +305,6 @@ def test_what_it_remembers_of_workloads_is_bounded_however_long_it_runs(
         sizes.append((len(collector._interpreter.standing), len((tmp_path / "position").read_bytes())))
     assert sizes == [sizes[0]] * 3
     assert sizes[0][0] == 5
-
-
-def test_claims_are_remembered_over_a_restart(
-    start: Callable[[], Collector], ledger: Ledger, recorded: Recorded
-) -> None:
-    recorded.groups = (*recorded.groups, CLAIMS)
-    recorded.happen("ADDED", offered("node-1", {"gpu-0": {"uuid": "GPU-a"}}))
-    recorded.happen("ADDED", offered("nic", {}, driver="dra.net"))
-    recorded.happen("ADDED", claim("c", ["gpu-0"]))
-    recorded.happen("ADDED", claiming("y", "c", {"phase": "Pending"}, node=None))
-    start().look()
-    recorded.happen("MODIFIED", claiming("y", "c", bound(AT_8)))
-    start().look()
-    recorded.happen("DELETED", claim("c", ["gpu-0"]))
-    recorded.happen(
-        "DELETED", claiming("y", "c", bound(AT_8, "Succeeded", containerStatuses=[terminated(AT_9)]))
-    )
-    found = start().look()
-    assert found.dead_lettered == 0
-    one = [e.data for e in ledger.facts.values() if isinstance(e.data, Started)][-1]
-    assert (one.gpus_milli, one.gpu_uuids) == (1000, ["GPU-a"])
-    assert ledger.told()[-1] == "workload.ended"
-
-
-def test_without_a_right_to_claims_everything_else_is_booked_and_that_is_told(
-    start: Callable[[], Collector], recorded: Recorded
-) -> None:
-    """An account that was made before there were claims goes on."""
-    recorded.groups = (*recorded.groups, CLAIMS)
-    recorded.refuses |= {"ResourceClaim": 403, "ResourceSlice": 403}
-    stop = threading.Event()
-    seen: list[Collected] = []
-
-    def on_batch(collected: Collected) -> None:
-        seen.append(collected)
-        stop.set()
-
-    start().watch(stop, on_batch)
-    assert (seen[0].accepted, seen[0].dead_lettered, seen[0].anomalies["no-right"]) == (2, 0, 2)
-    assert "let the account get, list and watch resourceclaims" in "".join(seen[0].told)
 
 
 def test_only_what_may_still_say_something_is_kept() -> None:

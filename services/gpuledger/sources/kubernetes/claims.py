@@ -11,21 +11,27 @@ from typing import NamedTuple
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
+from gpuledger.sources.kubernetes.devices import (
+    DRIVERS,
+    NVIDIA,
+    Offered,
+    ResourceSlice,
+    is_of_gpus,
+    offered,
+    partition_milli,
+    pool_of,
+    share_milli,
+)
 from gpuledger.sources.kubernetes.naming import MADE
 from gpuledger.sources.kubernetes.objects import Amount, Meta, Part, Pod, Pods
-from gpuledger.sources.kubernetes.quantities import slices
 from gpuledger.sources.kubernetes.reading import Seen, decode
+from gpuledger.sources.kubernetes.sharing import Given, Shares
 from gpuledger.sources.values import Odd, name, shown
 
-DRIVER = "gpu.nvidia.com"
 _GPU_DRIVERS = "gpu."
 """What the drivers of GPUs of every maker begin with."""
 
-_CLASSES = ("gpu.nvidia.com",)
-"""Device classes of which one device is a whole GPU."""
-
 _WHOLE = re.compile(r"gpu-[0-9]+")
-_PROFILE = "profile"
 
 
 class ExactRequest(Part, frozen=True):
@@ -91,89 +97,46 @@ class ResourceClaim(Part, frozen=True):
     status: ClaimStatus | None = None
 
 
-class Attribute(Part, frozen=True):
-    """An attribute of a device; of those that are read all are words."""
-
-    string: str | None = None
-
-
-class BasicDevice(Part, frozen=True):
-    """A device as v1beta1 has it."""
-
-    attributes: dict[str, Attribute] | None = None
-
-
-class SliceDevice(BasicDevice, frozen=True):
-    """A device that a driver offers."""
-
-    name: str = ""
-    basic: BasicDevice | None = None
-
-
-class Pool(Part, frozen=True):
-    """The pool of a ResourceSlice, such as a node."""
-
-    name: str = ""
-
-
-class SliceSpec(Part, frozen=True):
-    """``spec`` of a ResourceSlice."""
-
-    driver: str = ""
-    pool: Pool | None = None
-    devices: list[SliceDevice] | None = None
-
-
-class ResourceSlice(Part, frozen=True):
-    """``resource.k8s.io`` ResourceSlice."""
-
-    metadata: Meta
-    spec: SliceSpec
-
-
-class Offered(NamedTuple):
-    """What a device is.
-
-    Args:
-        gpus_milli: Its part of a GPU.
-        model: The GPU's model, where it is said.
-        uuid: Its UUID, where it is said.
-    """
-
-    gpus_milli: int
-    model: str | None
-    uuid: str | None
-
-
 class Claimed(NamedTuple):
     """What the claims of a pod were given, or ask for.
 
     Args:
-        gpus_milli: In all.
+        gpus_milli: In all, without what other pods hold now.
         model: Of the first device that says it.
         uuids: Of all devices; none where one of them is not known.
-        held_by_others: Claims that another pod, which is charged for them, holds too.
+        given: The claims that were given GPUs.
         unknown: Claims of which it is not known what they were given; of a pod that waits, those not seen at all.
     """
 
     gpus_milli: int = 0
     model: str | None = None
     uuids: list[str] | None = None
-    held_by_others: tuple[str, ...] = ()
+    given: tuple[Given, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
 NOTHING = Claimed()
 
 
-class Claims:
-    """Remembers claims and the devices that drivers offer."""
+class _Device(NamedTuple):
+    """A device that was given: its part of a GPU, and what it is."""
 
-    def __init__(self) -> None:
+    gpus_milli: int
+    known: Offered
+
+
+class Claims:
+    """Remembers claims and the devices that drivers offer.
+
+    Args:
+        shares: Who holds which claims.
+    """
+
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
         self._claims: dict[tuple[str, str], ResourceClaim] = {}
-        self._offered: dict[tuple[str, str, str], Offered] = {}
-        self._of_slice: dict[str, list[tuple[str, str, str]]] = {}
-        self._holders: dict[tuple[str, str], str] = {}
+        self._offered: dict[tuple[str, str], dict[str, Offered]] = {}
+        self._slices: dict[str, tuple[tuple[str, str], int, list[str]]] = {}
 
     def claim(self, seen: Seen) -> tuple[list[MADE], list[Odd]]:
         """Remember a claim as long as it is there. It is no fact of its own: the pods that it was given to are.
@@ -185,7 +148,7 @@ class Claims:
         key = found.metadata.namespace, name("metadata.name", found.metadata.name)
         if seen.is_gone:
             self._claims.pop(key, None)
-            self._holders.pop(key, None)
+            self._shares.gone(_key(found))
         else:
             self._claims[key] = found
         return [], []
@@ -198,83 +161,102 @@ class Claims:
         """
         found = decode(ResourceSlice, seen.raw)
         named = name("metadata.name", found.metadata.name)
-        for key in self._of_slice.pop(named, ()):
-            self._offered.pop(key, None)
+        if (before := self._slices.pop(named, None)) is not None:
+            of_pool, _, devices = before
+            for device in devices:
+                self._offered[of_pool].pop(device, None)
         if seen.is_gone or not is_of_gpus(found):
             return [], []
-        pool = found.spec.pool.name if found.spec.pool else ""
-        offered = {
-            (DRIVER, pool, device.name): part
-            for device in found.spec.devices or ()
-            if (part := _offered(device)) is not None
-        }
-        self._offered.update(offered)
-        self._of_slice[named] = list(offered)
+        pool = pool_of(found)
+        of_pool, parts = (found.spec.driver, pool.name), dict(offered(found))
+        self._offered.setdefault(of_pool, {}).update(parts)
+        self._slices[named] = of_pool, pool.resource_slice_count, list(parts)
         return [], []
 
-    def of(self, pod: Pod) -> Claimed:
+    def of(self, pod: Pod, own: str) -> Claimed:
         """Return what a pod's claims were given.
+
+        Args:
+            pod: The pod.
+            own: What it is called.
 
         Raises:
             BadRecord: When what part of a GPU a device is, is not known.
         """
-        total, unknown, others = 0, [], []
-        devices: list[Offered] = []
+        total, unknown = 0, []
+        given: dict[str, Given] = {}
+        devices: list[_Device] = []
         for claim_name in claims_of(pod):
-            key = pod.metadata.namespace, claim_name
-            found = self._claims.get(key)
+            found = self._claims.get((pod.metadata.namespace, claim_name))
             if found is None:
                 unknown.append(claim_name)
-                continue
-            given = list(self._given(found))
-            if found.status is None or found.status.allocation is None:
+            elif found.status is None or found.status.allocation is None:
                 if pod.spec.node_name:
                     unknown.append(claim_name)
                 else:
-                    total += _wanted(found)
-            elif given and self._holders.get(key, pod.metadata.uid) != pod.metadata.uid:
-                others.append(claim_name)
-            else:
-                devices += given
+                    total += self._wanted(found)
+            elif (key := _key(found)) not in given and (got := list(self._given(found))):
+                given[key] = Given(key, sum(device.gpus_milli for device in got))
+                if self._shares.is_free(key, own):
+                    devices += got
         total += sum(device.gpus_milli for device in devices)
-        uuids = [device.uuid for device in devices if device.uuid is not None]
-        model = next((device.model for device in devices if device.model is not None), None)
+        uuids = [device.known.uuid for device in devices if device.known.uuid is not None]
+        model = next((device.known.model for device in devices if device.known.model is not None), None)
         is_known = bool(devices) and len(uuids) == len(devices)
-        return Claimed(total, model, uuids if is_known else None, tuple(others), tuple(unknown))
+        return Claimed(total, model, uuids if is_known else None, tuple(given.values()), tuple(unknown))
 
-    def hold(self, pod: Pod) -> None:
-        """Note that a pod is charged for its claims; one that another pod holds stays with that one."""
-        for claim_name in claims_of(pod):
-            self._holders.setdefault((pod.metadata.namespace, claim_name), pod.metadata.uid)
-
-    def release(self, pod: Pod) -> None:
-        """Note that a pod is over."""
-        for claim_name in claims_of(pod):
-            key = pod.metadata.namespace, claim_name
-            if self._holders.get(key) == pod.metadata.uid:
-                del self._holders[key]
-
-    def _given(self, claim: ResourceClaim) -> Iterator[Offered]:
+    def _given(self, claim: ResourceClaim) -> Iterator[_Device]:
         """Yield the GPUs, and parts of GPUs, that a claim was given."""
         allocation = claim.status.allocation if claim.status else None
         results = allocation.devices.results if allocation and allocation.devices else None
         for given in results or ():
             if not given.driver.startswith(_GPU_DRIVERS) or given.admin_access:
                 continue  # a network device, or one that is looked at beside whoever holds it
-            known = self._offered.get((given.driver, given.pool, given.device))
-            if given.consumed_capacity:
-                raise _unknown_part(given, "it is shared by capacity")
+            known = self._offered.get((given.driver, given.pool), {}).get(given.device)
             if known is not None:
-                yield known
-            elif given.driver == DRIVER and _WHOLE.fullmatch(given.device):
-                yield Offered(GPU_MILLI, None, None)
+                yield _Device(self._milli(given, known), known)
+            elif given.consumed_capacity:
+                raise _unknown_part(given, "it is shared by capacity")
+            elif given.driver == NVIDIA and _WHOLE.fullmatch(given.device):
+                yield _Device(GPU_MILLI, Offered(GPU_MILLI))
             else:
                 raise _unknown_part(given, "no ResourceSlice says what it is")
 
+    def _milli(self, given: GivenDevice, known: Offered) -> int:
+        """Return the part of a GPU that a device is which a driver offers."""
+        if known.shares is not None:
+            milli = share_milli(known, given.consumed_capacity)
+            if milli is not None:
+                return milli
+        if given.consumed_capacity:
+            raise _unknown_part(given, "it is shared by capacity")
+        if known.gpus_milli is not None:
+            return known.gpus_milli
+        of_pool = given.driver, given.pool
+        seen = [count for pool, count, _ in self._slices.values() if pool == of_pool]
+        if known.parent is None or len(seen) < max(seen):
+            raise _unknown_part(given, "not all ResourceSlices of its pool were seen")
+        devices = self._offered[of_pool].items()
+        return partition_milli(
+            given.device, {device: one for device, one in devices if one.parent == known.parent}
+        )
 
-def is_of_gpus(found: ResourceSlice) -> bool:
-    """Say whether the devices of a slice are GPUs that are read."""
-    return found.spec.driver == DRIVER
+    def _wanted(self, claim: ResourceClaim) -> int:
+        """Return the whole GPUs that a claim asks for; what it may get instead is known once it is given."""
+        total = 0
+        for request in (claim.spec.devices.requests if claim.spec and claim.spec.devices else None) or ():
+            exact = request.exactly or request
+            if exact.allocation_mode in {"", "ExactCount"} and not exact.admin_access:
+                total += self._of_class(exact.device_class_name) * (1 if exact.count is None else exact.count)
+        return total
+
+    def _of_class(self, device_class: str) -> int:
+        """Return what a device of a class is: of a driver's own class, what all are that it offers."""
+        if device_class == NVIDIA or device_class not in DRIVERS:  # NVIDIA has a class of its own for slices
+            return GPU_MILLI if device_class == NVIDIA else 0
+        pools = (devices for (driver, _), devices in self._offered.items() if driver == device_class)
+        parts = {one.gpus_milli for devices in pools for one in devices.values()}
+        return next(iter(parts)) or 0 if len(parts) == 1 else 0
 
 
 def claims_of(pod: Pod) -> Iterator[str]:
@@ -289,38 +271,10 @@ def claims_of(pod: Pod) -> Iterator[str]:
             yield named
 
 
-def _wanted(claim: ResourceClaim) -> int:
-    """Return the whole GPUs that a claim asks for; what it may get instead is known once it is given."""
-    total = 0
-    for request in (claim.spec.devices.requests if claim.spec and claim.spec.devices else None) or ():
-        exact = request.exactly or request
-        if exact.device_class_name in _CLASSES and exact.allocation_mode in {"", "ExactCount"}:
-            total += 0 if exact.admin_access else GPU_MILLI * (1 if exact.count is None else exact.count)
-    return total
-
-
-def _offered(device: SliceDevice) -> Offered | None:
-    """Return what a device is; None when its driver does not say, or nothing that is known.
-
-    Raises:
-        BadRecord: When it is a MIG device of a profile that is not in the table.
-    """
-    said = {
-        key.removeprefix(f"{DRIVER}/"): one.string
-        for key, one in ((device.basic or device).attributes or {}).items()
-    }
-    model, uuid = said.get("productName"), said.get("uuid")
-    if model:
-        name("productName", model)
-    if uuid:
-        name("uuid", uuid)
-    match said.get("type"):
-        case "gpu":
-            return Offered(GPU_MILLI, model or None, uuid or None)
-        case "mig" if said.get(_PROFILE):
-            return Offered(slices(str(said[_PROFILE]), model=model or ""), model or None, uuid or None)
-        case _:
-            return None
+def _key(claim: ResourceClaim) -> str:
+    """Return what a claim is called; one that is made anew under its name is another."""
+    meta = claim.metadata
+    return f"{meta.namespace}/{meta.name}/{meta.uid}"
 
 
 def _unknown_part(given: GivenDevice, why: str) -> BadRecord:

@@ -11,7 +11,7 @@ from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.kubernetes.naming import MADE, Told
 from gpuledger.sources.kubernetes.objects import Amount, Node, NodeSpec, NodeStatus
-from gpuledger.sources.kubernetes.quantities import WHOLE_GPUS, slices, whole, whole_mib
+from gpuledger.sources.kubernetes.quantities import WHOLE_GPUS, partition_mode, slices, whole, whole_mib
 from gpuledger.sources.kubernetes.reading import Seen, at_s, condition, decode, since_s, written_s
 from gpuledger.sources.values import Odd, name
 
@@ -20,8 +20,14 @@ CORDON = "node.kubernetes.io/unschedulable"
 
 _COUNT, _MEMORY, _REPLICAS = "nvidia.com/gpu.count", "nvidia.com/gpu.memory", "nvidia.com/gpu.replicas"
 _SHARED = "-SHARED"
+_NOT_PARTITIONED = "spx"
 _PLAIN_COUNTS = ("alibabacloud.com/gpu-count",)
-_MODELS = ("nvidia.com/gpu.product", "alibabacloud.com/gpu-card-model", "cloud.google.com/gke-accelerator")
+_MODELS = (
+    "nvidia.com/gpu.product",
+    "amd.com/gpu.product-name",
+    "alibabacloud.com/gpu-card-model",
+    "cloud.google.com/gke-accelerator",
+)
 _MIG_PRODUCT = re.compile(r"(?P<model>.+)-MIG-(?P<profile>[0-9]+g\.[0-9]+gb\S*)")
 
 
@@ -189,12 +195,21 @@ def _installed(labels: Mapping[str, str], capacity: Mapping[str, Amount], device
     offered = sum(whole(key, capacity[key]) for key in WHOLE_GPUS if key in capacity)
     sliced = any(_MIG_PRODUCT.fullmatch(labels.get(key, "").removesuffix(_SHARED)) for key in _MODELS)
     if sliced and offered:
-        raise BadRecord(
-            f"{WHOLE_GPUS[0]}: {offered} slices of {device.milli} milli-GPU; the number of GPUs is not said",
-            code="shared-devices",
-            hint="write the node's GPUs into an inventory file (gpuledger inventory apply)",
-        )
+        raise _uncounted(WHOLE_GPUS[0], f"{offered} slices of {device.milli} milli-GPU")
+    for key in capacity:
+        if (mode := partition_mode(key)) and (count := whole(key, capacity[key])):
+            if mode != _NOT_PARTITIONED:
+                raise _uncounted(key, f"{count} partitions")
+            offered += count
     if _COUNT in labels:
         return whole(_COUNT, labels[_COUNT])
     replicas = max(whole(_REPLICAS, labels.get(_REPLICAS, 1)), 1)
     return offered // replicas
+
+
+def _uncounted(resource: str, offered: str) -> BadRecord:
+    return BadRecord(
+        f"{resource}: {offered}; the number of GPUs is not said",
+        code="shared-devices",
+        hint="write the node's GPUs into an inventory file (gpuledger inventory apply)",
+    )

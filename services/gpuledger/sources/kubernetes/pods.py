@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpuledger.events.workload import Ended, Located, Started, Submitted
+from gpuledger.events.workload import Ended, Located, Resized, Started, Submitted
 from gpuledger.kernel import handles
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import NO_USER, RUN, Teams
 from gpuledger.sources.kubernetes.claims import NOTHING, Claimed, Claims
+from gpuledger.sources.kubernetes.endings import TERMINAL, End, end_of
 from gpuledger.sources.kubernetes.naming import MADE, Named, Told, group_workload, identity, namespace
 from gpuledger.sources.kubernetes.nodes import Device
 from gpuledger.sources.kubernetes.objects import Meta, Pod, PodStatus
@@ -30,9 +31,9 @@ from gpuledger.sources.kubernetes.reading import (
     decode,
     missing,
     since_s,
-    written_s,
 )
 from gpuledger.sources.kubernetes.seats import Seat
+from gpuledger.sources.kubernetes.sharing import Change, Sharer, Shares, Taken
 from gpuledger.sources.values import Odd, name, shown
 
 QUEUE, GROUP = "kai.scheduler/queue", "pod-group-name"
@@ -49,17 +50,7 @@ _KUEUE = (
     "kueue.x-k8s.io/tas",
 )
 _PRODUCT = "nvidia.com/gpu.product"
-TERMINAL = frozenset(("Succeeded", "Failed"))
-DELETION = "deleted"
 STARTED = "started"
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    at_s: int
-    reason: str
-    exit: str | None
-    estimated: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +59,7 @@ class _Held:
 
     gpus_milli: int
     model: str | None
+    plain_milli: int = 0
     claimed: Claimed = NOTHING
 
 
@@ -95,14 +87,21 @@ class Pods:
         teams: Accounts of queues and namespaces.
         device: Node -> what a device of it is, as far as the node was seen.
         kueue: The Workloads that stand for pods.
-        claims: What ResourceClaims were given.
+        shares: Who holds which ResourceClaims.
+        claims: What they were given.
     """
 
     def __init__(
-        self, cluster: str, teams: Teams, device: Callable[[str], Device], kueue: Kueue, claims: Claims
+        self,
+        cluster: str,
+        teams: Teams,
+        device: Callable[[str], Device],
+        kueue: Kueue,
+        shares: Shares,
+        claims: Claims,
     ) -> None:
         self._cluster, self._teams, self._device = cluster, teams, device
-        self._kueue, self._claims = kueue, claims
+        self._kueue, self._shares, self._claims = kueue, shares, claims
         self._source = f"kubernetes/{cluster}"
         self._told: dict[str, Told] = {}
 
@@ -129,16 +128,15 @@ class Pods:
         is_of_workload = self._is_of_workload(meta)
         if is_of_workload and not pod.spec.resource_claims:
             return self._located(pod, seen), []
-        if self.follows(
-            f"{meta.namespace}/{meta.name}/{meta.uid}"
-        ):  # what it holds is told, whatever is known of it now
+        own = f"{meta.namespace}/{meta.name}/{meta.uid}"
+        if self.follows(own):  # what it holds is told, whatever is known of it now
             return self._translate(pod, _Held(0, None), seen)
-        held = self._held(pod, is_of_workload=is_of_workload)
-        if held.gpus_milli or held.claimed.held_by_others:
+        held = self._held(pod, own, is_of_workload=is_of_workload)
+        if held.gpus_milli or held.claimed.given:
             return self._translate(pod, held, seen)
         return (self._located(pod, seen), _odd_claims(held.claimed)) if is_of_workload else ([], [])
 
-    def _held(self, pod: Pod, *, is_of_workload: bool) -> _Held:
+    def _held(self, pod: Pod, own: str, *, is_of_workload: bool) -> _Held:
         """Return what a pod holds once it is bound; of one of a Workload its claims alone.
 
         Raises:
@@ -146,10 +144,10 @@ class Pods:
         """
         device = self._device(pod.spec.node_name or "")
         plain = 0 if is_of_workload else _held_milli(pod, device)
-        claimed = self._claims.of(pod) if pod.spec.resource_claims else NOTHING
+        claimed = self._claims.of(pod, own) if pod.spec.resource_claims else NOTHING
         if claimed.unknown and pod.spec.node_name and not (plain or is_of_workload):
             raise _unknown_claims(claimed.unknown)
-        return _Held(plain + claimed.gpus_milli, device.model or claimed.model, claimed)
+        return _Held(plain + claimed.gpus_milli, device.model or claimed.model, plain, claimed)
 
     def _is_of_workload(self, meta: Meta) -> bool:
         if any(meta.label(key) or meta.annotation(key) for key in _KUEUE):
@@ -191,43 +189,67 @@ class Pods:
         account, oddities = self._account(pod.metadata, group)
         # What is wrong with the state itself is found first: a retry, which knows no earlier state, finds it too.
         started_s, run = _bound_s(pod), pod.metadata.uid if group else RUN
-        ended = _end(pod, seen)
+        ended = end_of(pod, seen)
         if not group and account is not None and not told.known:
             self._submit(told, pod, named, account, held.gpus_milli)
-        if started_s is not None:
-            oddities += self._charge(pod, held.claimed, told)
-            started = Started(
-                **named,
-                run=run,
-                attempt=1,
-                gpus_milli=held.gpus_milli,
-                gpu_model=held.model or (pod.spec.node_selector or {}).get(_PRODUCT),
-                gpu_uuids=held.claimed.uuids,
-                hosts=[name("spec.nodeName", pod.spec.node_name)] if pod.spec.node_name else [],
-                account=account if group else None,
-            )
-            told.tell(STARTED, started_s, started)
-            if group:
-                names = [handles.pod_name(pod.metadata.namespace, pod.metadata.name)]
-                told.tell("located", started_s, Located(**named, run=run, handles=names))
-        if ended is not None:
-            self._claims.release(pod)
-        if isinstance(ended, _End):
+        ended_s = ended.at_s if isinstance(ended, End) else None
+        if started_s is not None and STARTED not in told.known:
+            hosts = [name("spec.nodeName", pod.spec.node_name)] if pod.spec.node_name else []
+            sharer = Sharer(own, workload, run, hosts, started_s, held.plain_milli)
+            oddities += self._start(told, pod, held, sharer, ended_s, account if group else None)
+        if isinstance(ended, End):
             self._stop(told, named, None if started_s is None else run, ended, is_group=bool(group))
             if started_s is not None and ended.at_s < started_s:
                 oddities.append(("end-before-start", "the pod ended before it was bound; 0 is booked"))
         elif ended is not None:
             oddities.append(ended)
+        others = [] if ended is None else self._handed_over(self._shares.leave(own, ended_s))
         if seen.is_gone:
             self._told.pop(own, None)
-        return told.take(), oddities
+        return told.take() + others, oddities
 
-    def _charge(self, pod: Pod, claimed: Claimed, told: Told) -> list[Odd]:
-        """Let a pod that starts hold its claims; return what is odd about them."""
-        if STARTED in told.known:
-            return []
-        self._claims.hold(pod)
-        return _odd_claims(claimed)
+    def _start(
+        self, told: Told, pod: Pod, held: _Held, sharer: Sharer, ended_s: int | None, account: str | None
+    ) -> list[Odd]:
+        """Tell of a start, and of what the pod holds since, as far as it shares claims; return what is odd."""
+        named: Named = {"cluster": self._cluster, "workload": sharer.workload}
+        first, *later = self._shares.join(sharer, held.claimed.given, ended_s)
+        started = Started(
+            **named,
+            run=sharer.run,
+            attempt=1,
+            gpus_milli=first.gpus_milli,
+            gpu_model=held.model or (pod.spec.node_selector or {}).get(_PRODUCT),
+            gpu_uuids=held.claimed.uuids,
+            hosts=sharer.hosts,
+            account=account,
+        )
+        told.tell(STARTED, first.at_s, started)
+        if sharer.run != RUN:  # of a group
+            names = [handles.pod_name(pod.metadata.namespace, pod.metadata.name)]
+            told.tell("located", first.at_s, Located(**named, run=sharer.run, handles=names))
+        for change in later:
+            told.tell(*self._resized(sharer, change))
+        most = held.plain_milli + sum(claim.gpus_milli for claim in held.claimed.given)
+        return _odd_claims(held.claimed, is_shared=first.gpus_milli < most)
+
+    def _handed_over(self, taken: Iterable[Taken]) -> list[MADE]:
+        """Return what follows for the pods that hold a claim since another pod is over."""
+        made: list[MADE] = []
+        for heir, change in taken:
+            told = self._told.setdefault(heir.own, Told(self._source, heir.own))
+            made += told.alone(*self._resized(heir, change))
+        return made
+
+    def _resized(self, sharer: Sharer, change: Change) -> tuple[str, int, Resized]:
+        resized = Resized(
+            cluster=self._cluster,
+            workload=sharer.workload,
+            run=sharer.run,
+            gpus_milli=change.gpus_milli,
+            hosts=sharer.hosts,
+        )
+        return f"resized/{change.at_s}/{change.gpus_milli}", change.at_s, resized
 
     def _account(self, meta: Meta, group: str | None) -> tuple[str | None, list[Odd]]:
         """Return the account of a pod: that of its queue, else of its namespace; of a group only its queue's."""
@@ -261,18 +283,20 @@ class Pods:
         )
         told.tell("submitted", created_s(pod.metadata), submitted)
 
-    def _stop(self, told: Told, named: Named, run: str | None, ended: _End, *, is_group: bool) -> None:
+    def _stop(self, told: Told, named: Named, run: str | None, ended: End, *, is_group: bool) -> None:
         if run is None and is_group:
             return  # the group goes on without a pod that was never bound
         stop = Ended(**named, run=run, reason=ended.reason, exit=ended.exit, estimated=ended.estimated)
         told.tell("ended", ended.at_s, stop)
 
 
-def _odd_claims(claimed: Claimed) -> list[Odd]:
+def _odd_claims(claimed: Claimed, *, is_shared: bool = False) -> list[Odd]:
     """Return what is odd about the claims of a pod that is booked."""
     odd: list[Odd] = []
-    if claimed.held_by_others:
-        odd.append(("shared-claim", f"{', '.join(claimed.held_by_others)}: another pod is charged for it"))
+    if is_shared:
+        odd.append(
+            ("shared-claim", "another pod holds a claim of this one, which holds it when that is over")
+        )
     if claimed.unknown:
         odd.append(
             ("unknown-claim", f"{', '.join(claimed.unknown)}: what it was given is not known, nor booked")
@@ -339,62 +363,3 @@ def _bound_s(pod: Pod) -> int | None:
     if started_s is None:
         raise missing("status.conditions[PodScheduled]")
     return started_s
-
-
-def _end(pod: Pod, seen: Seen) -> "_End | Odd | None":
-    """Return how the pod ended, what is odd when nobody says when, or None while it holds its GPUs."""
-    status = pod.status or PodStatus()
-    is_terminal, is_gone = status.phase in TERMINAL, seen.is_gone
-    if not (is_terminal or is_gone):
-        return None
-    reason = _reason(status, is_terminal=is_terminal)
-    finished_s, exit_code = _finished(status, needs_all=not is_terminal)
-    if finished_s is not None:
-        return _End(finished_s, reason, exit_code, None)
-    if is_gone and seen.observed_s is not None:
-        return _End(seen.observed_s, reason, None, seen.is_guess)
-    evidence = (
-        _last_change(status) if is_terminal else None,
-        at_s(pod.metadata.deletion_timestamp),
-        seen.observed_s,
-        written_s(pod.metadata),
-    )
-    for last_s in evidence:
-        if last_s is not None:
-            return _End(last_s, reason, None, estimated=True)
-    return "ended-at-unknown-time", "status: the pod is over, and nothing says since when; its run stays open"
-
-
-def _finished(status: PodStatus, *, needs_all: bool) -> tuple[int | None, str | None]:
-    """Return when the last container ended, as far as known, and the first exit code that is not 0."""
-    statuses = status.container_statuses or ()
-    ended = [one.state.terminated for one in statuses if one.state and one.state.terminated]
-    times = [at for one in ended if (at := at_s(one.finished_at)) is not None]
-    if not times or (needs_all and len(times) < len(statuses)):
-        return None, None
-    codes = [one.exit_code for one in ended if one.exit_code is not None]
-    return max(times), str(next((code for code in codes if code), 0)) if codes else None
-
-
-def _reason(status: PodStatus, *, is_terminal: bool) -> str:
-    """Return why the pod ended, in the words of Kubernetes, the most telling first."""
-    if status.phase == "Succeeded":
-        return status.phase
-    if status.reason:
-        return status.reason
-    disrupted = condition(status.conditions, "DisruptionTarget")
-    if disrupted is not None and disrupted.status == "True" and disrupted.reason:
-        return disrupted.reason
-    for one in status.container_statuses or ():
-        ended = one.state.terminated if one.state else None
-        if ended is not None and ended.reason and ended.exit_code:
-            return ended.reason
-    return status.phase if is_terminal else DELETION
-
-
-def _last_change(status: PodStatus) -> int | None:
-    """Return the newest change of a condition that says that the pod does not run any more."""
-    kinds = ("Ready", "ContainersReady", "DisruptionTarget")
-    found = [condition(status.conditions, kind) for kind in kinds]
-    times = [at for one in found if one is not None and (at := at_s(one.last_transition_time)) is not None]
-    return max(times, default=None)

@@ -18,6 +18,10 @@ GPU = "nvidia.com/gpu"
 MIG = "nvidia.com/mig-"
 WHOLE_GPUS = (GPU, "amd.com/gpu")
 
+_PARTITIONED = re.compile(r"amd\.com/(?P<mode>spx|dpx|tpx|qpx|cpx)_nps[0-9]")
+_OF_MODE = {"spx": 1, "dpx": 2, "tpx": 3, "qpx": 4}
+"""Partitions of a GPU of AMD in each of its modes; in ``cpx`` there are as many as the model has dies."""
+
 _SHARED = ("nvidia.com/gpu.shared",)
 _CORES, _TOTAL_CORES = "nvidia.com/gpucores", "nvidia.com/total-gpucores"
 _MEMORIES = ("nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/total-gpumem")
@@ -115,17 +119,33 @@ def gpus_milli(resources: Mapping[str, Amount], device_milli: int = GPU_MILLI) -
     """
     total = 0
     for key, value in resources.items():
-        if not (key.startswith("nvidia.com/") or key in WHOLE_GPUS):
+        if not key.startswith(("nvidia.com/", "amd.com/")):
             continue
         if key in WHOLE_GPUS:
             total += whole(key, value) * device_milli
         elif key.startswith(MIG):
             total += slices(key.removeprefix(MIG), whole(key, value))
+        elif mode := partition_mode(key):
+            total += _partitions(key, mode, whole(key, value))
         elif key in _SHARED and whole(key, value):
             if device_milli == GPU_MILLI:
                 raise _unknown_share(key)
             total += whole(key, value) * device_milli
     return _virtual(resources, total)
+
+
+def partition_mode(resource: str) -> str | None:
+    """Return the mode in which a GPU of AMD is partitioned that a resource is a partition of, if it is one."""
+    found = _PARTITIONED.fullmatch(resource)
+    return found["mode"] if found else None
+
+
+def _partitions(key: str, mode: str, count: int) -> int:
+    if count and mode not in _OF_MODE:
+        raise _unknown_share(
+            key, "claim the device from AMD's driver instead: its ResourceSlices tell it"
+        )
+    return GPU_MILLI * count // _OF_MODE[mode] if count else 0
 
 
 def _virtual(resources: Mapping[str, Amount], total: int) -> int:
@@ -141,11 +161,11 @@ def _virtual(resources: Mapping[str, Amount], total: int) -> int:
     return total
 
 
-def _unknown_share(key: str) -> BadRecord:
+def _unknown_share(
+    key: str, hint: str = "put the Nodes into the stream before the Pods, or ask for nvidia.com/gpucores too"
+) -> BadRecord:
     return BadRecord(
-        f"{key}: how large a part of the device it is, is not said",
-        code="unknown-share",
-        hint="put the Nodes into the stream before the Pods, or ask for nvidia.com/gpucores too",
+        f"{key}: how large a part of the device it is, is not said", code="unknown-share", hint=hint
     )
 
 

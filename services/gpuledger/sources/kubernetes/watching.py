@@ -13,6 +13,7 @@ from gpuledger.sources.kubernetes.nodes import Nodes
 from gpuledger.sources.kubernetes.podgroups import PodGroups
 from gpuledger.sources.kubernetes.pods import QUEUE, Pods
 from gpuledger.sources.kubernetes.reading import BOOKMARK, ERROR, Seen, unwrap
+from gpuledger.sources.kubernetes.sharing import Shares
 from gpuledger.sources.kubernetes.workloads import Workloads
 from gpuledger.sources.pieces import Facts, Interpreter
 from gpuledger.sources.protocol import ImportOptions
@@ -65,8 +66,9 @@ class Watched(Interpreter):
         self._workloads = Workloads(self.cluster, self._teams, followed)
         self._groups = PodGroups(self.cluster, self._teams, followed)
         self.standing = self._workloads.standing
-        nodes, claims = Nodes(self.cluster), Claims()
-        self._pods = Pods(self.cluster, self._teams, nodes.device, self._workloads, claims)
+        self.shares = Shares()
+        nodes, claims = Nodes(self.cluster), Claims(self.shares)
+        self._pods = Pods(self.cluster, self._teams, nodes.device, self._workloads, self.shares, claims)
         if followed is not None:
             self._pods.follow(followed)
         self._readers: dict[str, _Reader] = {
@@ -100,6 +102,10 @@ class Watched(Interpreter):
             )
         facts, oddities = reader(seen)
         return tuple(facts), oddities
+
+    def follow(self, pod: str) -> None:
+        """Take a Pod, ``namespace/name/uid``, for one that was told to have started: what it holds is not known."""
+        self._pods.follow(pod)
 
     def remember(self, raw: bytes) -> dict[str, object]:
         """Return what a retry needs: the object's kind, the account of its team, whether it was told of before."""

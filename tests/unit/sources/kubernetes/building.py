@@ -181,18 +181,45 @@ def claiming(
 def offered(
     pool: str, devices: dict[str, Object], *, driver: str = "gpu.nvidia.com", version: str = "v1"
 ) -> Object:
-    """A ResourceSlice: GPUs, unless their attributes say otherwise."""
+    """A ResourceSlice of NVIDIA's driver: GPUs, unless their attributes say otherwise."""
+    usual = {"type": "gpu", "productName": "NVIDIA H100 80GB HBM3"}
+    return sliced(
+        pool, {device: ({**usual, **said}, {}) for device, said in devices.items()}, driver, version=version
+    )
+
+
+def sliced(
+    pool: str,
+    devices: dict[str, tuple[Object, Object]],
+    driver: str,
+    *,
+    named: str = "slice",
+    count: int = 1,
+    version: str = "v1",
+) -> Object:
+    """A ResourceSlice: devices by name, each with its attributes and capacities."""
     listed: list[Object] = []
-    for device, said in devices.items():
-        words = {"type": "gpu", "productName": "NVIDIA H100 80GB HBM3", **said}
-        attributes = {key: {"string": value} for key, value in words.items()} | {"index": {"int": 0}}
-        inner = {"attributes": attributes}
-        listed.append({"name": device, "basic": inner} if version == "v1beta1" else {"name": device, **inner})
+    for device, (words, capacity) in devices.items():
+        attributes: Object = {
+            key: {"bool": value} if isinstance(value, bool) else {"string": value}
+            for key, value in words.items()
+        } | {"index": {"int": 0}}
+        inner: Object = {"attributes": attributes}
+        if capacity:
+            bare = version == "v1alpha3"
+            inner["capacity"] = capacity if bare else {key: {"value": has} for key, has in capacity.items()}
+        is_basic = version in {"v1alpha3", "v1beta1"}
+        listed.append({"name": device, "basic": inner} if is_basic else {"name": device, **inner})
     return {
         "apiVersion": f"resource.k8s.io/{version}",
         "kind": "ResourceSlice",
-        "metadata": meta(f"{pool}-slice", namespace=None),
-        "spec": {"driver": driver, "nodeName": pool, "pool": {"name": pool}, "devices": listed},
+        "metadata": meta(f"{pool}-{named}", namespace=None),
+        "spec": {
+            "driver": driver,
+            "nodeName": pool,
+            "pool": {"name": pool, "generation": 1, "resourceSliceCount": count},
+            "devices": listed,
+        },
     }
 
 

@@ -1,6 +1,5 @@
 from pathlib import Path
 
-import msgspec
 import pytest
 from tests.unit.sources.kubernetes.building import (
     Object,
@@ -21,11 +20,11 @@ from tests.unit.sources.kubernetes.building import (
     workload,
 )
 
-from gpuledger.events.workload import Ended, Started, Submitted
-from gpuledger.sources.kubernetes.claims import ResourceSlice, is_of_gpus
+from gpuledger.events.workload import Ended, Resized, Started, Submitted
 from gpuledger.sources.protocol import Fault, Translated
 
-AT_5, AT_9 = "2026-10-31T20:05:00Z", "2026-10-31T20:09:00Z"
+AT_5, AT_7, AT_9 = "2026-10-31T20:05:00Z", "2026-10-31T20:07:00Z", "2026-10-31T20:09:00Z"
+SHARING = (("x", 0), ("yy", 2), ("zzz", 0))
 
 
 def starts(items: list[Translated | Fault]) -> list[tuple[str, int, str | None, list[str] | None]]:
@@ -91,9 +90,10 @@ def test_devices_add_to_plain_resources_and_others_count_for_nothing(tmp_path: P
     [
         ("gpu.nvidia.com", "gpu-0-mig-9-4-4", None),
         ("gpu.amd.com", "gpu-0-128", None),
+        ("gpu.example.com", "gpu-0", None),
         ("gpu.nvidia.com", "gpu-0", {"memory": "20Gi"}),
     ],
-    ids=["a slice that nobody offers", "another maker", "shared by capacity"],
+    ids=["a slice that nobody offers", "a device that nobody offers", "another maker", "shared by capacity"],
 )
 def test_what_part_of_a_gpu_a_device_is_is_not_guessed(
     tmp_path: Path, given: tuple[str, str, Object | None]
@@ -123,13 +123,67 @@ def test_what_was_told_to_start_ends_though_its_claim_went_first(tmp_path: Path)
     assert isinstance(events(items)[-1].data, Ended)
 
 
-def test_a_claim_that_pods_share_is_charged_once(tmp_path: Path) -> None:
-    """The first pod holds it until it is over; the next one that starts after that does."""
+def sizes(items: list[Translated | Fault]) -> list[tuple[str, int, int]]:
+    """Return what pods hold, and since which minute."""
+    return [
+        (one.workload.split("/")[1], event.at_s // 60 % 60, one.gpus_milli)
+        for event in {event.id: event for event in events(items)}.values()
+        if isinstance(one := event.data, Started | Resized)
+    ]
+
+
+def test_a_claim_that_pods_share_is_charged_once_and_all_the_time(tmp_path: Path) -> None:
+    """The first pod holds it until it is over; then the next one that is there takes over, with what else it holds."""
     given = claim("c", ["gpu-0"])
-    first, second, third = (claiming(name, "c", bound(AT_5)) for name in ("x", "yy", "zzz"))
-    items = read(tmp_path, given, first, second, change("DELETED", first, AT_9), third)
-    assert [(name, gpus) for name, gpus, _, _ in starts(items)] == [("x", 1000), ("yy", 0), ("zzz", 1000)]
-    assert odd(items) == ["shared-claim"]
+    first, second, third = (claiming(name, "c", bound(AT_5), gpus=gpus) for name, gpus in SHARING)
+    gone = [change("DELETED", one, at) for one, at in ((first, AT_7), (second, AT_9))]
+    items = read(tmp_path, given, first, second, gone[0], gone[0], third, second, gone[1])
+    assert sizes(items) == [
+        ("x", 5, 1000),
+        ("yy", 5, 2000),
+        ("yy", 7, 3000),
+        ("zzz", 5, 0),
+        ("zzz", 9, 1000),
+    ]
+    assert odd(items) == ["shared-claim", "shared-claim"]
+    hosts = [event.data.hosts for event in events(items) if isinstance(event.data, Resized)]
+    assert hosts == [["node-1"], ["node-1"]]
+
+
+def test_a_pod_that_was_bound_before_the_one_that_was_heard_of_first_holds_the_claim_until_then(
+    tmp_path: Path,
+) -> None:
+    """A list is in the order of names."""
+    given = claim("c", ["gpu-0"])
+    late, early = claiming("a", "c", bound(AT_7)), claiming("b", "c", bound(AT_5))
+    items = read(tmp_path, given, late, early, change("DELETED", late, AT_9))
+    assert sizes(items) == [
+        ("a", 7, 1000),
+        ("b", 5, 1000),
+        ("b", 7, 0),
+        ("b", 9, 1000),
+    ]
+
+
+def test_what_waits_for_a_claim_that_others_hold_asks_for_nothing_more(tmp_path: Path) -> None:
+    given, first = claim("c", ["gpu-0"]), claiming("x", "c", bound(AT_5))
+    waiting = claiming("yy", "c", {"phase": "Pending"}, node=None)
+    items = read(tmp_path, given, first, waiting, claiming("yy", "c", bound(AT_9)))
+    asked = {e.data.workload: e.data.gpus_milli for e in events(items) if isinstance(e.data, Submitted)}
+    assert list(asked.values()) == [1000, 0]
+
+
+def test_a_claim_that_is_made_anew_under_its_name_is_another(tmp_path: Path) -> None:
+    was, first = claim("c", ["gpu-0"]), claiming("x", "c", bound(AT_5))
+    anew = {**was, "metadata": {**was["metadata"], "uid": "another"}}
+    items = read(tmp_path, was, first, change("DELETED", was, AT_9), anew, claiming("yy", "c", bound(AT_9)))
+    assert sizes(items) == [("x", 5, 1000), ("yy", 9, 1000)]
+
+
+def test_a_claim_that_a_pod_names_twice_is_held_once(tmp_path: Path) -> None:
+    named = [{"name": name, "resourceClaimName": "c"} for name in ("one", "two")]
+    twice = pod("x", 0, bound(AT_5), resourceClaims=named)
+    assert sizes(read(tmp_path, claim("c", ["gpu-0"]), twice)) == [("x", 5, 1000)]
 
 
 def test_a_device_that_is_offered_anew_is_what_it_is_now(tmp_path: Path) -> None:
@@ -153,9 +207,3 @@ def test_a_workload_of_kueue_does_not_count_devices_and_its_pod_is_booked_with_t
     items = read(tmp_path, whole, found)
     assert [(name, gpus) for name, gpus, _, _ in starts(items)] == [("job-train", 8000)]
     assert odd(items) == ["unknown-claim"]
-
-
-def test_slices_of_other_drivers_are_not_kept() -> None:
-    mine = msgspec.convert(offered("n", {}), ResourceSlice)
-    other = msgspec.convert(offered("n", {}, driver="dra.net"), ResourceSlice)
-    assert (is_of_gpus(mine), is_of_gpus(other)) == (True, False)

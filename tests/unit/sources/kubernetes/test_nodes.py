@@ -32,6 +32,12 @@ def test_a_node_is_installed_since_it_was_made(tmp_path: Path) -> None:
             8,
             "A100",
         ),
+        (
+            {"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM", "amd.com/gpu.vram": "192G"},
+            {"amd.com/gpu": "7", "amd.com/spx_nps1": "1", "amd.com/cpx_nps4": "0"},
+            8,
+            "AMD_Instinct_MI300X_OAM",
+        ),
         ({"alibabacloud.com/gpu-card-model": "T4"}, {"alibabacloud.com/gpu-count": "2"}, 2, "T4"),
     ],
 )
@@ -51,6 +57,12 @@ def test_slices_that_are_offered_as_devices_do_not_say_how_many_gpus_there_are(t
     (fault,) = read(tmp_path, node("n", 7, {"nvidia.com/gpu.product": "A100-MIG-1g.10gb"}))
     assert isinstance(fault, Fault)
     assert (fault.code, "142 milli-GPU" in fault.message) == ("shared-devices", True)
+
+
+def test_partitions_do_not_say_how_many_gpus_they_are_cut_from(tmp_path: Path) -> None:
+    (fault,) = read(tmp_path, node("n", labels={}, status={"capacity": {"amd.com/cpx_nps4": "64"}}))
+    assert isinstance(fault, Fault)
+    assert (fault.code, "64 partitions" in fault.message) == ("shared-devices", True)
 
 
 def test_a_model_that_is_not_said_is_unknown_and_reported(tmp_path: Path) -> None:

@@ -16,12 +16,11 @@ from tests.unit.sources.kubernetes.building import (
     pod,
     pod_set,
     read,
-    terminated,
     told,
     workload,
 )
 
-from gpuledger.events.workload import Ended, Located, Started, Submitted
+from gpuledger.events.workload import Located, Started, Submitted
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import Teams
 from gpuledger.sources.kubernetes.claims import Claims
@@ -31,17 +30,12 @@ from gpuledger.sources.kubernetes.objects import Meta
 from gpuledger.sources.kubernetes.pods import Pods
 from gpuledger.sources.kubernetes.reading import Seen
 from gpuledger.sources.kubernetes.seats import Seat
+from gpuledger.sources.kubernetes.sharing import Shares
 from gpuledger.sources.protocol import Fault, Translated
 from gpuledger.sources.registry import source
 
 BEGAN = 1_793_476_800  # 2026-10-31T20:00:00Z
 AT_5, AT_9 = "2026-10-31T20:05:00Z", "2026-10-31T20:09:00Z"
-
-
-def last(tmp_path: Path, *objects: Object) -> tuple[int, Ended]:
-    event = events(read(tmp_path, *objects))[-1]
-    assert isinstance(event.data, Ended)
-    return event.at_s, event.data
 
 
 def test_a_pod_is_a_workload_with_one_run(tmp_path: Path) -> None:
@@ -162,7 +156,7 @@ class _Kueue:
 def test_a_pod_that_is_gone_is_forgotten_though_its_workload_went_before_it() -> None:
     """A collector runs for months: it remembers what there is."""
     kueue = _Kueue()
-    pods = Pods("west", Teams(), lambda _: Device(), kueue, Claims())
+    pods = Pods("west", Teams(), lambda _: Device(), kueue, Shares(), Claims(Shares()))
     raw = msgspec.json.encode(pod("x", 1, bound(AT_5), metadata=OWNED))
     ((first, _),), _ = pods.facts(Seen("Pod", "ADDED", raw))
     assert isinstance(first.data, Located)
@@ -237,39 +231,6 @@ def test_a_pod_that_was_bound_nobody_says_when_is_a_fault(tmp_path: Path) -> Non
     (fault,) = read(tmp_path, pod("x", 1, {"phase": "Running"}))
     assert isinstance(fault, Fault)
     assert (fault.code, "PodScheduled" in fault.message) == ("missing-value", True)
-
-
-def test_a_terminal_pod_ends_with_its_last_container(tmp_path: Path) -> None:
-    statuses = [terminated(AT_5), terminated(AT_9, 137, "OOMKilled")]
-    at_s, end = last(tmp_path, pod("x", 1, bound(AT_5, "Failed", containerStatuses=statuses)))
-    assert (at_s, end.reason, end.exit, end.estimated) == (BEGAN + 540, "OOMKilled", "137", None)
-    at_s, end = last(tmp_path, pod("x", 1, bound(AT_5, "Succeeded", containerStatuses=[terminated(AT_9)])))
-    assert (at_s, end.reason, end.exit) == (BEGAN + 540, "Succeeded", "0")
-
-
-def test_reasons_are_those_of_kubernetes_the_most_telling_first(tmp_path: Path) -> None:
-    status = bound(AT_5, "Failed", containerStatuses=[terminated(AT_9, 1, "Error")])
-    assert last(tmp_path, pod("x", 1, status))[1].reason == "Error"
-    disrupted = conditions(DisruptionTarget=("True", "PreemptionByScheduler", AT_9))
-    status = status | {"conditions": status["conditions"] + disrupted}
-    assert last(tmp_path, pod("x", 1, status))[1].reason == "PreemptionByScheduler"
-    assert last(tmp_path, pod("x", 1, status | {"reason": "NodeLost"}))[1].reason == "NodeLost"
-
-
-def test_a_pod_that_is_gone_ends_when_that_was_seen(tmp_path: Path) -> None:
-    running = pod(
-        "x", 1, bound(AT_5, containerStatuses=[terminated(AT_5), {"name": "b", "state": {"running": {}}}])
-    )
-    at_s, end = last(tmp_path, change("DELETED", running, AT_9))
-    assert (at_s, end.reason, end.estimated) == (BEGAN + 540, "deleted", None)
-    at_s, end = last(tmp_path, change("VANISHED", running, AT_9))
-    assert (at_s, end.estimated) == (BEGAN + 540, True)
-    asked = running | {"metadata": running["metadata"] | {"deletionTimestamp": AT_9}}
-    at_s, end = last(tmp_path, change("DELETED", asked))
-    assert (at_s, end.estimated) == (BEGAN + 540, True)
-    written = running | {"metadata": running["metadata"] | {"managedFields": [{"time": AT_9}]}}
-    at_s, end = last(tmp_path, change("DELETED", written))
-    assert (at_s, end.estimated) == (BEGAN + 540, True)
 
 
 def test_a_retry_which_knows_no_earlier_state_finds_the_same_fault(tmp_path: Path) -> None:

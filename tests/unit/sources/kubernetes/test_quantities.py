@@ -90,6 +90,17 @@ def test_a_part_whose_size_is_not_said_is_refused() -> None:
     assert gpus_milli({"nvidia.com/gpu": "3", "nvidia.com/total-gpucores": "120"}) == 1200
 
 
+def test_partitions_of_amds_gpus_are_parts_by_their_mode_and_as_many_as_a_model_has_dies_are_not_guessed() -> (
+    None
+):
+    assert gpus_milli({"amd.com/gpu": "2", "amd.com/spx_nps1": "1", "amd.com/cpx_nps4": "0"}) == 3000
+    assert gpus_milli({"amd.com/dpx_nps2": "3", "amd.com/qpx_nps4": "1"}) == 1750
+    assert gpus_milli({"amd.com/tpx_nps1": "2", "amd.com/vcn": "1"}) == 666
+    with pytest.raises(BadRecord, match="cpx_nps4: how large") as refused:
+        gpus_milli({"amd.com/cpx_nps4": "8"})
+    assert refused.value.code == "unknown-share"
+
+
 def test_containers_add_up_and_init_containers_come_before() -> None:
     assert asked_milli(PodSpec(containers=[container(1), container(2), Container()])) == 3000
     assert asked_milli(PodSpec(containers=[container(1)], init_containers=[container(4)])) == 4000
