@@ -142,9 +142,7 @@ def partition_mode(resource: str) -> str | None:
 
 def _partitions(key: str, mode: str, count: int) -> int:
     if count and mode not in _OF_MODE:
-        raise _unknown_share(
-            key, "claim the device from AMD's driver instead: its ResourceSlices tell it"
-        )
+        raise _unknown_share(key, "claim the device from AMD's driver instead: its ResourceSlices tell it")
     return GPU_MILLI * count // _OF_MODE[mode] if count else 0
 
 
