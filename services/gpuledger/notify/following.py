@@ -22,6 +22,7 @@ from gpuledger.notify.payloads import (
     ProposalDecided,
     ProposalDue,
     ProposalMade,
+    WeeklyDigest,
 )
 from gpuledger.notify.thresholds import Spent, by_node, reached
 
@@ -76,12 +77,14 @@ class State:
         overruns: Leaf accounts whose budget will not do, of periods that go on.
         closes: Every version of every close.
         proposals: Every proposal.
+        digests: The last week, for each node that somebody wants to be told of.
     """
 
     budgets: Sequence[Spent] = ()
     overruns: Sequence[BudgetOverrun] = ()
     closes: Sequence[Close] = ()
     proposals: Sequence[Asked] = ()
+    digests: Sequence[WeeklyDigest] = ()
 
 
 def following(state: State, thresholds: Sequence[int], now: dt.datetime) -> list[Notice]:
@@ -97,6 +100,7 @@ def following(state: State, thresholds: Sequence[int], now: dt.datetime) -> list
         *(_of_overrun(each) for each in state.overruns),
         *_of_closes(state.closes, now - LOOK_BACK),
         *(notice for each in state.proposals for notice in _of_proposal(each, now)),
+        *(_of_week(each) for each in state.digests),
     ]
     return sorted(found, key=lambda notice: notice.id)
 
@@ -211,6 +215,10 @@ def _of_proposal(asked: Asked, now: dt.datetime) -> Iterator[Notice]:
             decided_at=iso(asked.decided_at),
         )
         yield Notice(Kind.PROPOSAL_DECIDED, key, decided)
+
+
+def _of_week(data: WeeklyDigest) -> Notice:
+    return Notice(Kind.DIGEST_WEEKLY, (data.cluster, data.account or "", data.week), data)
 
 
 def _week(at: dt.datetime) -> str:

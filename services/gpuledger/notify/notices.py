@@ -26,6 +26,7 @@ from gpuledger.notify.payloads import (
     ProposalDue,
     ProposalMade,
     Trial,
+    WeeklyDigest,
 )
 
 ID_PREFIX = "ntc_"
@@ -43,13 +44,19 @@ class Kind(StrEnum):
     PROPOSAL_MADE = "proposal.made"
     PROPOSAL_DUE = "proposal.due"
     PROPOSAL_DECIDED = "proposal.decided"
+    DIGEST_WEEKLY = "digest.weekly"
     TEST = "test"
 
 
 class Audience(StrEnum):
-    """Who may be told: what names an account is for those who answer for it, or for a node above it."""
+    """Who may be told.
+
+    What is about an account is for those who answer for it, or for a node above it; what is about a node alone for
+    those who answer for just that node.
+    """
 
     ACCOUNT = "account"
+    NODE = "node"
     OPERATORS = "operators"
     EVERYBODY = "everybody"
 
@@ -64,6 +71,7 @@ CLASSES: dict[Kind, type[Data]] = {
     Kind.PROPOSAL_MADE: ProposalMade,
     Kind.PROPOSAL_DUE: ProposalDue,
     Kind.PROPOSAL_DECIDED: ProposalDecided,
+    Kind.DIGEST_WEEKLY: WeeklyDigest,
     Kind.TEST: Trial,
 }
 
@@ -77,6 +85,7 @@ AUDIENCES: dict[Kind, Audience] = {
     Kind.PROPOSAL_MADE: Audience.ACCOUNT,
     Kind.PROPOSAL_DUE: Audience.ACCOUNT,
     Kind.PROPOSAL_DECIDED: Audience.ACCOUNT,
+    Kind.DIGEST_WEEKLY: Audience.NODE,
     Kind.TEST: Audience.OPERATORS,
 }
 

@@ -223,6 +223,68 @@ class ProposalDecided(Data, frozen=True, kw_only=True):
     decided_at: str
 
 
+class DigestWaits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long requests of a week waited; a quantile is null where it is not known yet.
+
+    Args:
+        request_count: Requests of the week.
+        started_count: Those of them that started.
+        p50_s: Half of them had started after so long, in seconds.
+        p90_s: Nine in ten of them.
+    """
+
+    request_count: int
+    started_count: int
+    p50_s: int | None
+    p90_s: int | None
+
+
+class DigestRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The week of an account, all below it counted.
+
+    Args:
+        account: The account.
+        given_gpu_ms: Granted, rolled over and transferred into the period so far, weighted.
+        spent_gpu_ms: Of it charged less credited, weighted.
+        owed_gpu_ms: What it was owed in the week; null where the inventory of an hour is not known.
+        delivered_gpu_ms: What it was delivered in the week.
+        idle_gpu_ms: Charged time of the week that was measured idle.
+        squatted_gpu_ms: The part of it that was idle for long at a stretch.
+    """
+
+    account: str
+    given_gpu_ms: int
+    spent_gpu_ms: int
+    owed_gpu_ms: int | None
+    delivered_gpu_ms: int
+    idle_gpu_ms: int
+    squatted_gpu_ms: int
+
+
+class WeeklyDigest(Data, frozen=True, kw_only=True):
+    """What a week was like for an account and those right below it, or for the highest ones.
+
+    Args:
+        cluster: The cluster.
+        account: The account; null for the whole organisation.
+        week: The week as ISO 8601 numbers it, such as 2026-W49.
+        from_day: Its Monday.
+        to_day: The Monday after it.
+        period: The budget period that its last day lies in.
+        rows: The account itself first, where there is one.
+        waits: How long requests waited; null where nobody asked for anything.
+    """
+
+    cluster: str
+    account: str | None
+    week: str
+    from_day: str
+    to_day: str
+    period: str
+    rows: list[DigestRow]
+    waits: DigestWaits | None
+
+
 class Trial(Data, frozen=True, kw_only=True):
     """Somebody tries whether notices arrive.
 

@@ -117,6 +117,8 @@ class Subscription(Strict):
                 return True
             case Audience.OPERATORS:
                 return self.account is None
+            case Audience.NODE:
+                return tuple(accounts) == (() if self.account is None else (self.account,))
             case Audience.ACCOUNT:
                 return self.account is None or (bool(accounts) and all(map(self._answers_for, accounts)))
             case never:
@@ -195,6 +197,13 @@ class Recipients:
 
     targets: tuple[Target, ...] = ()
     thresholds: tuple[int, ...] = THRESHOLDS
+
+    def nodes(self) -> frozenset[str | None]:
+        """Return the accounts of which somebody wants to know how the week was; None for the organisation."""
+        of_weeks = (
+            each.subscription for each in self.targets if Kind.DIGEST_WEEKLY in each.subscription.notices
+        )
+        return frozenset(each.account for each in of_weeks)
 
     def wanting(self, kind: Kind, cluster: str | None, accounts: Sequence[str]) -> list[str]:
         """Return the names of those whom a notice is for."""

@@ -173,7 +173,8 @@ def _noticed(notifier: Notifier, now: dt.datetime) -> tuple[Calendar, list[Notic
     """Return the organisation's calendar, and every notice that follows from the books and the warehouse."""
     with reading(notifier.engine) as reader:
         calendar = calendar_of(reader, notifier.default)
-        return calendar, following(read_state(reader, calendar, now), notifier.recipients.thresholds, now)
+        state = read_state(reader, calendar, now, notifier.recipients.nodes())
+        return calendar, following(state, notifier.recipients.thresholds, now)
 
 
 def trial(target: str, by: str, clock: Clock) -> Message:

@@ -1,7 +1,7 @@
 """Read what notices follow from: budgets and forecasts as the last roll-up left them, closes as the books have them."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from gpuledger.database.engine import Reader
@@ -10,6 +10,7 @@ from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import iso, seconds
 from gpuledger.ledger.close_rows import list_closes
 from gpuledger.ledger.proposals import Proposal, proposals
+from gpuledger.notify.digest_rows import read_digests
 from gpuledger.notify.following import LOOK_BACK, Asked, Close, State
 from gpuledger.notify.payloads import AskedShare, AskedTime, BudgetOverrun, ProposalMade
 from gpuledger.notify.thresholds import Spent
@@ -18,13 +19,16 @@ from gpuledger.warehouse.forecast_tables import BAND_PERCENT
 from gpuledger.warehouse.forecasts import UNSEEN, Foreseen, Overrun, forecasts, funds_gpu_ms, overrun
 
 
-def read_state(reader: Reader, calendar: Calendar, now: dt.datetime) -> State:
+def read_state(
+    reader: Reader, calendar: Calendar, now: dt.datetime, nodes: Collection[str | None] = ()
+) -> State:
     """Return what notices follow from now.
 
     Args:
         reader: A snapshot.
         calendar: The organisation's days and periods.
         now: The present.
+        nodes: Accounts whose last week is looked at; None for the organisation.
     """
     periods = calendar.periods_between(seconds(now - LOOK_BACK), seconds(now) + 1)
     budgets: list[Spent] = []
@@ -45,7 +49,8 @@ def read_state(reader: Reader, calendar: Calendar, now: dt.datetime) -> State:
         )
         for each in list_closes(reader)
     ]
-    return State(budgets, overruns, closes, [_asked(each) for each in proposals(reader)])
+    digests = read_digests(reader, calendar, now, nodes)
+    return State(budgets, overruns, closes, [_asked(each) for each in proposals(reader)], digests)
 
 
 def _spent(row: dict[str, Any]) -> Spent:

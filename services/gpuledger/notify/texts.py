@@ -2,10 +2,10 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import assert_never
 
 from gpuledger.kernel.amounts import people_gpu_hours
+from gpuledger.notify.digests import digest_text
 from gpuledger.notify.payloads import (
     BudgetOverrun,
     BudgetThreshold,
@@ -19,43 +19,11 @@ from gpuledger.notify.payloads import (
     ProposalDue,
     ProposalMade,
     Trial,
+    WeeklyDigest,
 )
+from gpuledger.notify.words import Table, Text
 
 _ALL = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows that a finding names.
-
-    Args:
-        title: What is wrong with them.
-        columns: Their names.
-        rows: A cell for each column.
-    """
-
-    title: str
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A notice in words.
-
-    Args:
-        subject: One line.
-        lead: What happened, in one or two sentences.
-        facts: Label and value.
-        tables: What was found.
-        advice: What can be done.
-    """
-
-    subject: str
-    lead: str
-    facts: tuple[tuple[str, str], ...] = ()
-    tables: tuple[Table, ...] = ()
-    advice: str = ""
 
 
 def text_of(data: Data) -> Text:
@@ -71,6 +39,8 @@ def text_of(data: Data) -> Text:
             return _close(data)
         case ProposalMade() | ProposalDue() | ProposalDecided():
             return _proposal(data)
+        case WeeklyDigest():
+            return digest_text(data)
         case Trial():
             return Text("A test of notifications", f"{data.by} tries whether notices of gpuledger arrive.")
         case _:

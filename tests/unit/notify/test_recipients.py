@@ -191,3 +191,20 @@ def test_a_proposal_is_for_who_answers_for_all_that_it_names() -> None:
     assert Subscription(account="org").wants(Kind.PROPOSAL_MADE, None, across)
     assert Subscription().wants(Kind.PROPOSAL_MADE, None, across)
     assert not vision.wants(Kind.PROPOSAL_MADE, None, ())
+
+
+def test_a_node_s_own_is_for_who_answers_for_just_that_node() -> None:
+    lead, everybody = Subscription(account="org/a"), Subscription()
+    digest = Kind.DIGEST_WEEKLY
+    assert lead.wants(digest, "alpha", ("org/a",))
+    assert not lead.wants(digest, "alpha", ("org/a/x",))
+    assert not lead.wants(digest, "alpha", ())
+    assert everybody.wants(digest, "alpha", ())
+    assert not everybody.wants(digest, "alpha", ("org/a",))
+    assert not Subscription(clusters=("beta",)).wants(digest, "alpha", ())
+
+
+def test_the_nodes_are_those_whose_week_somebody_wants_to_know(load: Load) -> None:
+    assert load().nodes() == {None, "org/vision"}
+    text = FILE.replace("account: org/vision", "account: org/vision\n    notices: [close.sealed]")
+    assert load(text).nodes() == {None}
