@@ -62,6 +62,24 @@ def test_a_topic_that_was_created_anew(ledger: Ledger, bootstrap: str, booked: i
     assert ledger.heads() == heads
 
 
+def test_a_topic_that_was_created_anew_and_has_grown_past_the_position(
+    ledger: Ledger, bootstrap: str, booked: int
+) -> None:
+    """The position alone is there; what the new topic holds before it would never be read."""
+    heads = ledger.heads()
+    ledger.change("UPDATE ledger.stream_offsets SET published_at = published_at - interval '1 day'")
+    forget_topics(bootstrap)
+    publish_raw(bootstrap, [b"{}"] * (booked + 1))
+
+    ran = finish(worker(ledger, bootstrap, "--once"), within_s=120)
+
+    assert ran.status == 1
+    assert "is another than was read" in ran.err
+    assert "gpuledger ingest --from-start" in ran.err
+    assert Watch(ledger).position == booked
+    assert ledger.heads() == heads
+
+
 def test_a_topic_that_is_read_again_from_its_beginning_books_nothing_twice(
     ledger: Ledger, bootstrap: str, booked: int
 ) -> None:

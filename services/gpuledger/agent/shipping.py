@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from gpuledger.agent.spool import Spool
 from gpuledger.kernel.errors import GpuledgerError, Refused
@@ -26,6 +27,21 @@ class Shipping:
         self._spool, self._broker, self._note = spool, broker, note
         self._publisher: Publisher | None = None
         self._is_cut_off = False
+
+    def beside(self, work: Callable[[], None], stopped: threading.Event, idle_s: float) -> None:
+        """Publish in a thread while a work is done, and once more at its end.
+
+        A thread that fails stops the work and tells why: an agent that measures on and publishes nothing would not be
+        missed before its spool is full.
+        """
+        with ThreadPoolExecutor(1, "shipping") as pool:
+            published = pool.submit(self.run, stopped, idle_s)
+            published.add_done_callback(lambda _: stopped.set())
+            try:
+                work()
+            finally:
+                stopped.set()
+            published.result()
 
     def run(self, stopped: threading.Event, idle_s: float) -> None:
         """Publish until told to stop, and once more then."""

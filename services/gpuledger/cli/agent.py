@@ -98,14 +98,10 @@ def _work(sampler: "Sampler", shipping: "Shipping", works: "Config", *, once: bo
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    thread = threading.Thread(target=shipping.run, args=(stop, float(works.sample_s)), name="shipping")
-    thread.start()
-    try:
-        end_s = time.monotonic() + works.interval_s if once else float("inf")
-        sampler.run(lambda: stop.is_set() or time.monotonic() >= end_s)
-    finally:
-        stop.set()
-        thread.join()
+    end_s = time.monotonic() + works.interval_s if once else float("inf")
+    shipping.beside(
+        lambda: sampler.run(lambda: stop.is_set() or time.monotonic() >= end_s), stop, float(works.sample_s)
+    )
 
 
 def _owners(scheduler: Scheduler, job_map: Path | None, checkpoint: Path, socket_: Path) -> "Owners":

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuledger.database.engine import Reader, Writer
+from gpuledger.ingest.continuity import Stood
 from gpuledger.kernel.errors import Fenced
 from gpuledger.ledger.copying import driver
 
@@ -102,3 +103,12 @@ def positions(reader: Reader, consumer: str, stream: str) -> Mapping[int, int]:
         (consumer, stream),
     )
     return dict(rows.fetchall())
+
+
+def stood(reader: Reader, consumer: str, stream: str) -> Mapping[int, Stood]:
+    """Return where the consumer stands in each partition that it has begun, and of when what it read last is."""
+    rows = driver(reader).execute(
+        "SELECT partition, position, published_at FROM ledger.stream_offsets WHERE consumer = %s AND stream = %s",
+        (consumer, stream),
+    )
+    return {partition: Stood(position, published_at) for partition, position, published_at in rows.fetchall()}

@@ -14,13 +14,13 @@ from gpuledger.database.engine import Writer, reading
 from gpuledger.database.meanwhile import Work
 from gpuledger.events.acceptance import understood
 from gpuledger.events.envelope import Event
-from gpuledger.ingest import offsets
+from gpuledger.ingest import continuity, offsets
 from gpuledger.ingest.batches import READ_AT_ONCE, Batch, Understand, Understood, batches
 from gpuledger.ingest.dead_letters import DeadLetter, put
 from gpuledger.ingest.holding import Holding, group_name
 from gpuledger.ingest.intake import Intake
 from gpuledger.ingest.relay import relay
-from gpuledger.kernel.clock import instant, seconds
+from gpuledger.kernel.clock import seconds
 from gpuledger.kernel.errors import BadRecord, Fenced, Refused, TooLarge
 from gpuledger.ledger import queries
 from gpuledger.ledger.attempts import booked
@@ -135,14 +135,20 @@ class Worker:
     def _begin(self, *, from_start: bool) -> None:
         """Move positions to the oldest records that the stream holds, where that is asked for or only right.
 
+        All others are checked: a topic that was created anew is not read on.
+
         Events that were booked are known by their identity. Others let their topics expire: what was gone before
         anything was read of it was never ours.
         """
         with reading(self.intake.engine) as reader:
-            stored = offsets.positions(reader, self._consumer, self.topic)
+            stood = offsets.stood(reader, self._consumer, self.topic)
+        existing = self.broker.partitions(self.topic)
+        if not from_start:
+            continuity.check(self.broker, self.topic, {p: at for p, at in stood.items() if p in existing})
+        stored = {partition: at.position for partition, at in stood.items()}
         wanted = [
             partition
-            for partition in self.broker.partitions(self.topic)
+            for partition in existing
             if from_start or (self.topic not in TOPICS and stored.get(partition, 0) == 0)
         ]
         if not wanted:
@@ -283,7 +289,7 @@ class Worker:
         newest = records[-1]
         partition = newest.partition
         claim = self._held.claims[partition]
-        published_at = None if newest.published_ms is None else instant(newest.published_ms // 1000)
+        published_at = continuity.published(newest)
 
         put_aside = 0
 

@@ -109,3 +109,36 @@ def test_what_cannot_be_published_at_the_end_waits_on_the_disk(tmp_path: Path) -
     Shipping(spool, broker, notes.append).run(stop, 0.01)  # type: ignore[arg-type]
     assert numbers(Spool(tmp_path, ROOM)) == [7]
     assert len(notes) == 1
+
+
+def test_it_publishes_while_a_work_is_done_and_once_more_at_its_end(tmp_path: Path) -> None:
+    spool, broker, stopped = Spool(tmp_path, ROOM), Broker(), threading.Event()
+    spool.put(message(1))
+
+    def work() -> None:
+        while not spool.is_empty():
+            stopped.wait(0.01)
+        spool.put(message(2))
+
+    Shipping(spool, broker, print).beside(work, stopped, 60)  # type: ignore[arg-type]
+    assert broker.stored == ["1", "2"]
+
+
+def test_publishing_that_fails_for_good_stops_the_work_and_tells_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a disk that lets nobody delete: what waits stays, and whoever started the agent starts it again."""
+    spool, broker, stopped = Spool(tmp_path, ROOM), Broker(), threading.Event()
+    spool.put(message(1))
+
+    def read_only(_: Sequence[int]) -> None:
+        raise PermissionError("read-only file system")
+
+    def wait() -> None:
+        stopped.wait(30)
+
+    monkeypatch.setattr(spool, "done", read_only)
+    with pytest.raises(PermissionError, match="read-only"):
+        Shipping(spool, broker, print).beside(wait, stopped, 60)  # type: ignore[arg-type]
+    assert stopped.is_set()
+    assert not spool.is_empty()
