@@ -11,7 +11,14 @@ from gpuledger.kernel.clock import instant
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.kubernetes.naming import MADE, Told
 from gpuledger.sources.kubernetes.objects import Amount, Node, NodeSpec, NodeStatus
-from gpuledger.sources.kubernetes.quantities import WHOLE_GPUS, partition_mode, slices, whole, whole_mib
+from gpuledger.sources.kubernetes.quantities import (
+    WHOLE_GPUS,
+    partition_mode,
+    partitions_of,
+    slices,
+    whole,
+    whole_mib,
+)
 from gpuledger.sources.kubernetes.reading import Seen, at_s, condition, decode, since_s, written_s
 from gpuledger.sources.values import Odd, name
 
@@ -20,7 +27,7 @@ CORDON = "node.kubernetes.io/unschedulable"
 
 _COUNT, _MEMORY, _REPLICAS = "nvidia.com/gpu.count", "nvidia.com/gpu.memory", "nvidia.com/gpu.replicas"
 _SHARED = "-SHARED"
-_NOT_PARTITIONED = "spx"
+_PARTITION, _NOT_PARTITIONED = "amd.com/compute-memory-partition", "spx"
 _PLAIN_COUNTS = ("alibabacloud.com/gpu-count",)
 _MODELS = (
     "nvidia.com/gpu.product",
@@ -177,10 +184,21 @@ def _device(labels: Mapping[str, str]) -> Device:
         model = model.removesuffix(_SHARED)
         if sliced := _MIG_PRODUCT.fullmatch(model):
             model, milli = sliced["model"], slices(sliced["profile"], model=sliced["model"])
+    milli //= _partitions(labels, model)
     if replicas := whole(_REPLICAS, labels.get(_REPLICAS, 1)):
         milli //= replicas
     memory = labels.get(_MEMORY)
     return Device(milli, None if memory is None else whole_mib(_MEMORY, memory), model)
+
+
+def _partitions(labels: Mapping[str, str], model: str | None) -> int:
+    """Return how many ``amd.com/gpu`` a GPU is on a node whose GPUs are all partitioned alike; 1 on any other.
+
+    Raises:
+        BadRecord: When the mode does not say it, and neither does the model.
+    """
+    mode = partition_mode(labels.get(_PARTITION, ""))
+    return 1 if mode is None else partitions_of(_PARTITION, mode, model or "")
 
 
 def _installed(labels: Mapping[str, str], capacity: Mapping[str, Amount], device: Device) -> int:
@@ -204,7 +222,7 @@ def _installed(labels: Mapping[str, str], capacity: Mapping[str, Amount], device
     if _COUNT in labels:
         return whole(_COUNT, labels[_COUNT])
     replicas = max(whole(_REPLICAS, labels.get(_REPLICAS, 1)), 1)
-    return offered // replicas
+    return offered // (replicas * _partitions(labels, device.model))
 
 
 def _uncounted(resource: str, offered: str) -> BadRecord:

@@ -18,9 +18,11 @@ GPU = "nvidia.com/gpu"
 MIG = "nvidia.com/mig-"
 WHOLE_GPUS = (GPU, "amd.com/gpu")
 
-_PARTITIONED = re.compile(r"amd\.com/(?P<mode>spx|dpx|tpx|qpx|cpx)_nps[0-9]")
+_MODE = re.compile(r"(?:amd\.com/)?(?P<mode>spx|dpx|tpx|qpx|cpx)_nps[0-9]", re.IGNORECASE)
 _OF_MODE = {"spx": 1, "dpx": 2, "tpx": 3, "qpx": 4}
-"""Partitions of a GPU of AMD in each of its modes; in ``cpx`` there are as many as the model has dies."""
+"""Partitions of a GPU of AMD in each of its modes; in ``cpx`` there are as many as the model has compute dies."""
+
+_DIES = {"MI300A": 6, "MI300X": 8, "MI325X": 8, "MI350X": 8, "MI355X": 8}
 
 _SHARED = ("nvidia.com/gpu.shared",)
 _CORES, _TOTAL_CORES = "nvidia.com/gpucores", "nvidia.com/total-gpucores"
@@ -125,8 +127,8 @@ def gpus_milli(resources: Mapping[str, Amount], device_milli: int = GPU_MILLI) -
             total += whole(key, value) * device_milli
         elif key.startswith(MIG):
             total += slices(key.removeprefix(MIG), whole(key, value))
-        elif mode := partition_mode(key):
-            total += _partitions(key, mode, whole(key, value))
+        elif (mode := partition_mode(key)) and (count := whole(key, value)):
+            total += GPU_MILLI * count // partitions_of(key, mode)
         elif key in _SHARED and whole(key, value):
             if device_milli == GPU_MILLI:
                 raise _unknown_share(key)
@@ -134,16 +136,23 @@ def gpus_milli(resources: Mapping[str, Amount], device_milli: int = GPU_MILLI) -
     return _virtual(resources, total)
 
 
-def partition_mode(resource: str) -> str | None:
-    """Return the mode in which a GPU of AMD is partitioned that a resource is a partition of, if it is one."""
-    found = _PARTITIONED.fullmatch(resource)
-    return found["mode"] if found else None
+def partition_mode(text: str) -> str | None:
+    """Return the mode in which a GPU of AMD is partitioned that a resource, or a label, names, if it is one."""
+    found = _MODE.fullmatch(text)
+    return found["mode"].lower() if found else None
 
 
-def _partitions(key: str, mode: str, count: int) -> int:
-    if count and mode not in _OF_MODE:
-        raise _unknown_share(key, "claim the device from AMD's driver instead: its ResourceSlices tell it")
-    return GPU_MILLI * count // _OF_MODE[mode] if count else 0
+def partitions_of(field: str, mode: str, model: str = "") -> int:
+    """Return how many partitions a GPU of AMD has in a mode.
+
+    Raises:
+        BadRecord: When that hangs on its model, which is not known.
+    """
+    dies = next((count for known, count in _DIES.items() if known in model.upper()), None)
+    found = _OF_MODE.get(mode, dies)
+    if found is None:
+        raise _unknown_share(field, "claim the device from AMD's driver instead: its ResourceSlices tell it")
+    return found
 
 
 def _virtual(resources: Mapping[str, Amount], total: int) -> int:

@@ -1,9 +1,10 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.sources.kubernetes.building import Object, change, events, node, odd, read, told
+from tests.unit.sources.kubernetes.building import Object, bound, change, events, node, odd, pod, read, told
 
 from gpuledger.events.host import Registered, StateChanged
+from gpuledger.events.workload import Started
 from gpuledger.sources.protocol import Fault
 
 BEGAN = 1_793_476_800
@@ -38,6 +39,15 @@ def test_a_node_is_installed_since_it_was_made(tmp_path: Path) -> None:
             8,
             "AMD_Instinct_MI300X_OAM",
         ),
+        (
+            {
+                "amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM",
+                "amd.com/compute-memory-partition": "cpx_nps4",
+            },
+            {"amd.com/gpu": "64"},
+            8,
+            "AMD_Instinct_MI300X_OAM",
+        ),
         ({"alibabacloud.com/gpu-card-model": "T4"}, {"alibabacloud.com/gpu-count": "2"}, 2, "T4"),
     ],
 )
@@ -63,6 +73,31 @@ def test_partitions_do_not_say_how_many_gpus_they_are_cut_from(tmp_path: Path) -
     (fault,) = read(tmp_path, node("n", labels={}, status={"capacity": {"amd.com/cpx_nps4": "64"}}))
     assert isinstance(fault, Fault)
     assert (fault.code, "64 partitions" in fault.message) == ("shared-devices", True)
+
+
+@pytest.mark.parametrize(
+    ("model", "mode", "milli"),
+    [
+        ("AMD_Instinct_MI300A", "cpx_nps1", 166),
+        ("AMD_Instinct_MI355X_OAM", "CPX_NPS2", 125),
+        ("any", "dpx_nps2", 500),
+        ("any", "spx_nps1", 1000),
+    ],
+)
+def test_a_device_of_a_node_whose_gpus_are_partitioned_is_a_part(
+    tmp_path: Path, model: str, mode: str, milli: int
+) -> None:
+    labels = {"amd.com/gpu.product-name": model, "amd.com/compute-memory-partition": mode}
+    held = pod("x", 2, bound(AT_5), resource="amd.com/gpu", node="n")
+    items = read(tmp_path, node("n", labels=labels, status={"capacity": {"amd.com/gpu": "24"}}), held)
+    assert [e.data.gpus_milli for e in events(items) if isinstance(e.data, Started)] == [2 * milli]
+
+
+def test_partitions_of_a_model_that_is_not_known_are_not_guessed(tmp_path: Path) -> None:
+    labels = {"amd.com/gpu.product-name": "MI999", "amd.com/compute-memory-partition": "cpx_nps1"}
+    (fault,) = read(tmp_path, node("n", labels=labels, status={"capacity": {"amd.com/gpu": "24"}}))
+    assert isinstance(fault, Fault)
+    assert fault.code == "unknown-share"
 
 
 def test_a_model_that_is_not_said_is_unknown_and_reported(tmp_path: Path) -> None:
