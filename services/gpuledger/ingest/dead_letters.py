@@ -267,6 +267,15 @@ def waiting(
     ]
 
 
+def waiting_by_code(reader: Reader) -> dict[str, int]:
+    """Return reason -> how many dead letters wait for a person; reasons without any are absent."""
+    rows = driver(reader).execute(
+        "SELECT code, count(*) FROM ledger.dead_letters WHERE resolved_at IS NULL AND discarded_at IS NULL"
+        " GROUP BY code"
+    )
+    return dict(rows.fetchall())
+
+
 def resolve(writer: Writer, ids: Sequence[int], now: dt.datetime) -> None:
     """Mark dead letters as read after all, in the transaction that books what they say.
 

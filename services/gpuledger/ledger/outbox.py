@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpuledger.database.engine import Writer
+from gpuledger.database.engine import Reader, Writer
 from gpuledger.ledger.copying import driver
 from gpuledger.streams.topics import Topic
 
@@ -33,6 +33,12 @@ def waiting(writer: Writer, limit: int) -> list[Queued]:
         (limit,),
     )
     return [Queued(id_, topic, key, bytes(value)) for id_, topic, key, value in rows.fetchall()]
+
+
+def unpublished(reader: Reader) -> int:
+    """Return how many messages are still to be published."""
+    row = driver(reader).execute("SELECT count(*) FROM ledger.outbox WHERE published_at IS NULL").fetchone()
+    return int(row[0]) if row else 0
 
 
 def mark_published(writer: Writer, ids: Sequence[int], now: dt.datetime) -> None:

@@ -188,6 +188,16 @@ def give_up_stale(writer: Writer, now: dt.datetime) -> int:
     return writer.execute(deliveries.update().where(stale).values(state=GIVEN_UP, said=said)).rowcount
 
 
+def undelivered(writer: Writer, since: dt.datetime, now: dt.datetime) -> tuple[int, int]:
+    """Return how many deliveries of notices noticed since a time were given up, and how many are due now."""
+    column = deliveries.c
+    given_up = sa.func.count().filter(column.state == GIVEN_UP, notices.c.noticed_at >= since)
+    is_due = sa.func.count().filter(column.state == DUE, column.next_at <= now)
+    statement = sa.select(given_up, is_due).join(notices, notices.c.id == column.notice)
+    found = writer.execute(statement).one()
+    return int(found[0]), int(found[1])
+
+
 def listed(reader: Reader | Writer, limit: int) -> list[dict[str, Any]]:
     """Return the newest notices with how far each target has been told, the newest first."""
     newest = sa.select(notices).order_by(notices.c.noticed_at.desc(), notices.c.id).limit(limit).subquery()

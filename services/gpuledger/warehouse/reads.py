@@ -374,6 +374,12 @@ def spans(reader: Reader) -> dict[str, Span]:
     }
 
 
+def seen(reader: Reader) -> dict[str, tuple[int, dt.datetime]]:
+    """Return cluster -> the newest row of its book that a roll-up has seen, and when it looked."""
+    rows = reader.execute(sa.select(watermark.c.cluster, watermark.c.ledger_seq, watermark.c.as_of_at))
+    return {cluster: (seq, at) for cluster, seq, at in rows}
+
+
 def as_of(reader: Reader, cluster: str | None) -> dt.datetime | None:
     """Return the instant up to which the warehouse has seen the book; the oldest of several clusters'.
 

@@ -73,6 +73,7 @@ COMMANDS = (
     "rebuild",
     "audit",
     "notify",
+    "doctor",
     "login-files",
     "token",
     "topics",
