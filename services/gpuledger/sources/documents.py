@@ -69,15 +69,14 @@ class Document(NamedTuple):
         members = self._members(keys)
 
         def each() -> Iterator[Line]:
-            position, line = 0, self.first_line
+            begun = end = 0
+            line = self.first_line
             for member in members:
                 raw = bytes(member)
-                found = self.data.find(raw, position)
-                line += self.data.count(b"\n", position, found)
-                position = found
+                found = self.data.find(raw, end)
+                line += self.data.count(b"\n", begun, found)
+                begun, end = found, found + len(raw)
                 yield Line(line, raw, self.size, ended=True)
-                line += raw.count(b"\n")
-                position += len(raw)
 
         return each()
 

@@ -7,6 +7,8 @@ counted up to the last time in the file, as an estimate.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -31,21 +33,25 @@ from gpuledger.sources.values import (
     name,
     present,
     unknown_state,
+    word,
 )
 
-_TIME = re.compile(rb'"([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:]{8})( P[DS]T)?"')
+_TIME = rb'"([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:]{8}%s)"'
+_PLACES = 16_384
+"""Sets of devices that are understood once: most jobs hold one GPU, or all of a server."""
+
 _STATES = frozenset(("Pass", "Killed", "Failed"))
 
 
-class _Server(msgspec.Struct, forbid_unknown_fields=True):
+class _Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     ip: str
-    gpus: list[str]
+    gpus: tuple[str, ...]
 
 
 class _Attempt(msgspec.Struct, forbid_unknown_fields=True):
     start_time: str | None = None
     end_time: str | None = None
-    detail: list[_Server] = []
+    detail: tuple[_Server, ...] = ()
 
 
 class _Job(msgspec.Struct, forbid_unknown_fields=True):
@@ -98,16 +104,10 @@ class _Jobs(Interpreter):
 
     def look_through(self, data: bytes) -> None:
         """Find the last time in the file: there the trace was cut."""
-        latest: dict[bytes, bytes] = {}
-        for text, suffix in _TIME.findall(data):
-            if text > latest.get(suffix, b""):
-                latest[suffix] = text
-        for suffix, text in latest.items():
-            try:
-                at_s, _ = self._read("time", (text + suffix).decode())
-            except BadRecord:  # a letter when its job is read
-                continue
-            self._trace_end_s = max(self._trace_end_s, at_s)
+        for suffix in (b"", b" PST", b" PDT"):
+            if suffix in data and (times := re.findall(_TIME % suffix, data)):
+                with suppress(BadRecord):  # a letter when its job is read
+                    self._trace_end_s = max(self._trace_end_s, self._read("time", max(times).decode())[0])
 
     def remember(self, raw: bytes) -> dict[str, object]:
         kept: dict[str, object] = {"trace_end_s": self._trace_end_s}
@@ -127,7 +127,7 @@ class _Jobs(Interpreter):
         """
         job = _decoded(raw)
         job_id = name("jobid", job.jobid, limit_bytes=PART_LIMIT_BYTES)
-        status = name("status", job.status)
+        status = word("status", job.status)
         oddities: list[Odd] = []
         submitted_s = self._optional("submitted_time", job.submitted_time, oddities)
         attempts = list(self._attempts(job, oddities))
@@ -147,7 +147,7 @@ class _Jobs(Interpreter):
             cluster=self._cluster,
             workload=job_id,
             account=account,
-            user=name("user", job.user) if job.user else NO_USER,
+            user=word("user", job.user) if job.user else NO_USER,
             gpus_milli=asked,
             submitted_s=submitted_s,
             started_s=None,
@@ -179,21 +179,26 @@ class _Jobs(Interpreter):
             if ended_s < started_s:
                 message = f"{place}: ends {started_s - ended_s} s before its start; 0 is charged for it"
                 oddities.append(("end-before-start", message))
-            devices = _devices(attempt)
+            hosts, devices = _placed(attempt.detail)
             if not devices:
                 oddities.append(("no-gpus", f"{place}: names no GPU; 0 is charged for it"))
             yield Attempt(
                 number=number,
                 started_s=started_s,
                 ended_s=ended_s,
-                gpus_milli=len(devices) * GPU_MILLI,
-                hosts=[name("ip", ip) for ip in dict.fromkeys(server.ip for server in attempt.detail)],
-                gpu_uuids=devices or None,
+                gpus_milli=len(devices or ()) * GPU_MILLI,
+                hosts=hosts,
+                gpu_uuids=devices,
                 estimated=is_cut,
             )
 
     def _optional(self, field: str, value: str | None, oddities: list[Odd]) -> int | None:
-        if value is None or not present(value):
+        if value is None:
+            return None
+        known_s = self._times.known(value)  # of an hour that was read before
+        if known_s is not None:
+            return known_s
+        if not present(value):
             return None
         at_s, doubt = self._read(field, value)
         if doubt:
@@ -210,9 +215,11 @@ def _holds_json(path: Path) -> bool:
     return isinstance(first, Line) and not first.raw.startswith((b"time,", b"machineId,"))
 
 
-def _devices(attempt: _Attempt) -> list[str]:
-    """Return the devices of an attempt, each once: a name such as gpu0 repeats on every server."""
-    return list(dict.fromkeys(f"{s.ip}/{name('gpus', gpu)}" for s in attempt.detail for gpu in s.gpus))
+@lru_cache(maxsize=_PLACES)
+def _placed(detail: tuple[_Server, ...]) -> tuple[list[str], list[str] | None]:
+    """Return the hosts of an attempt and its devices, each once: a name such as gpu0 repeats on every server."""
+    devices = list(dict.fromkeys(f"{s.ip}/{name('gpus', gpu)}" for s in detail for gpu in s.gpus))
+    return [name("ip", ip) for ip in dict.fromkeys(server.ip for server in detail)], devices or None
 
 
 def _decoded(raw: bytes) -> _Job:

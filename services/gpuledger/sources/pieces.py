@@ -74,7 +74,7 @@ def interpret(
                 piece.number, piece.code, piece.message, piece.hint, piece.raw, context, place, position
             )
             continue
-        if not piece.raw.strip():
+        if not piece.raw or piece.raw.isspace():
             continue
         try:
             events, oddities = interpreter.translate(piece.raw)
