@@ -93,7 +93,7 @@ class Readings:
             (*key, at_s): None for found in (self._read_s, told) for key, at_s in found.items()
         }
         self._told_twice: tuple[str, str, int] | None = None
-        self._energy_mj: dict[tuple[str, str], int] = {}
+        self._energy: dict[tuple[str, str], tuple[int, int]] = {}
         self._troubled: set[tuple[str, str, str]] = set()
 
     def host(self, told: str | None) -> str:
@@ -130,7 +130,7 @@ class Readings:
         """
         since_s, oddities = self._since(host, part, at_s)
         interval_s = FIRST_S if since_s is None else at_s - since_s
-        gpus = [self._sample(host, device, oddities, follows=since_s is not None) for device in devices]
+        gpus = [self._sample(host, device, (since_s, at_s), oddities) for device in devices]
         sampled = Sampled(cluster=self.cluster, host=host, interval_s=interval_s, gpus=gpus)
         id_ = "/".join(filter(None, (host, part, str(at_s))))
         facts = [make(id=id_, source=self.source, at_s=at_s - interval_s, data=sampled)]
@@ -158,16 +158,19 @@ class Readings:
             return None, [("silence", f"{at_s - before_s} s without a reading: unknown, not idle")]
         return before_s, []
 
-    def _sample(self, host: str, device: Device, oddities: list[Odd], *, follows: bool) -> GpuSample:
+    def _sample(
+        self, host: str, device: Device, span: tuple[int | None, int], oddities: list[Odd]
+    ) -> GpuSample:
+        """Return a sample. Energy is that of its own time: a device that the reading before missed has none to tell."""
         energy_mj = None
         if device.energy_mj is not None:
-            before = self._energy_mj.get((host, device.uuid))
-            self._energy_mj[host, device.uuid] = device.energy_mj
-            if before is not None and device.energy_mj < before:
+            read_s, before_mj = self._energy.get((host, device.uuid), (None, 0))
+            self._energy[host, device.uuid] = span[1], device.energy_mj
+            if device.energy_mj < before_mj:
                 message = f"{device.uuid}: the energy counter began anew; the interval's energy is unknown"
                 oddities.append(("counter-reset", message))
-            elif before is not None and follows:
-                energy_mj = Decimal(device.energy_mj - before)
+            elif read_s is not None and read_s == span[0]:
+                energy_mj = Decimal(device.energy_mj - before_mj)
         return GpuSample(
             uuid=device.uuid,
             handle=device.handle,

@@ -116,14 +116,24 @@ def test_what_a_lost_reading_would_have_stood_for_stays_unknown() -> None:
     assert sampled(own.facts("n1", 1060, [device()]))[1].interval_s == 1
 
 
+def test_energy_of_a_time_in_which_a_device_was_not_seen_is_no_other_times() -> None:
+    """Whoever holds it afterwards has not used it."""
+    own, other = readings(), Device(uuid="GPU-2")
+    own.facts("n1", 1000, [device(energy_mj=5), other])
+    own.facts("n1", 1060, [other])
+    back = own.facts("n1", 1120, [device(energy_mj=9_000), other])
+    assert (sampled(back)[1].interval_s, sampled(back)[1].gpus[0].energy_mj, back[1]) == (60, None, [])
+    assert sampled(own.facts("n1", 1180, [device(energy_mj=9_010)]))[1].gpus[0].energy_mj == 10
+
+
 def test_energy_is_the_difference_of_a_counter_and_unknown_when_it_began_anew() -> None:
     own = readings()
     energies = []
-    for at_s, counter in ((0, 1000), (1, 1500), (2, 200), (3, 260), (4, None), (5, 300)):
+    for at_s, counter in ((0, 1000), (1, 1500), (2, 200), (3, 260), (4, None), (5, 300), (6, 310)):
         facts = own.facts("n1", 1000 + at_s, [device(energy_mj=counter)])
         energies.append(sampled(facts)[1].gpus[0].energy_mj)
         assert [code for code, _ in facts[1]] == (["counter-reset"] if counter == 200 else [])
-    assert energies == [None, 500, None, 60, None, 40]
+    assert energies == [None, 500, None, 60, None, None, 10], "40 is of two seconds, and a sample of one"
 
 
 @given(st.lists(st.integers(0, 2**63), min_size=1, max_size=20))
