@@ -9,6 +9,7 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -29,7 +30,7 @@ from gpuledger.ingest.dead_letters import IMPORT_STREAM, DeadLetter
 from gpuledger.ingest.importer import Sink, take_records
 from gpuledger.ingest.intake import Taken
 from gpuledger.kernel.clock import Clock, instant, iso, seconds
-from gpuledger.kernel.errors import BadRecord, Refused
+from gpuledger.kernel.errors import BadRecord, Refused, Unavailable
 from gpuledger.sources.kubernetes.claims import ResourceClaim
 from gpuledger.sources.kubernetes.devices import ResourceSlice, is_of_gpus
 from gpuledger.sources.kubernetes.endings import TERMINAL
@@ -47,7 +48,9 @@ HEARTBEAT_S = 60
 CATCH_UP_S = 1
 """How long a single look waits for what has changed since the last one."""
 
-TOLD_BY_PODS = frozenset(("ResourceClaim", "ResourceSlice"))
+CLAIM = "ResourceClaim"
+
+TOLD_BY_PODS = frozenset((CLAIM, "ResourceSlice"))
 """Kinds that are no facts of their own, and are kept while they are there: pods say nothing without them."""
 
 
@@ -95,6 +98,7 @@ class Collector:
         self._interpreter = Watched(ImportOptions(cluster=cluster))
         self._position = file.read()
         self._beat_s = 0
+        self._kinds: dict[str, tuple[Resource, str]] = {}
         self.collected = Collected()
         self._interpreter.standing.restore(self._position.jobs)
         self._interpreter.shares.kept = self._position.shares
@@ -113,7 +117,9 @@ class Collector:
             Unavailable: When the API, the database or the broker cannot be reached.
             Refused: When the API does not let us.
         """
-        for resource, version in self._api.resources():
+        found = self._api.resources()
+        self._kinds = {resource.kind: (resource, version) for resource, version in found}
+        for resource, version in found:
             try:
                 self._book(list(self._catch_up(resource, version)))
             except Refused as error:
@@ -167,6 +173,8 @@ class Collector:
         for heard in batch:
             for change, raw, at_s in self._states(heard):
                 line = _line(change, raw, at_s)
+                if heard.kind == "Pod":
+                    self._hear_of_claims(raw, at_s)
                 try:
                     facts, oddities = self._interpreter.translate(line)
                 except BadRecord as error:
@@ -190,6 +198,17 @@ class Collector:
         if batch:
             self._position.jobs = self._interpreter.standing.kept()
             self._file.write(self._position)
+
+    def _hear_of_claims(self, pod: bytes, at_s: int) -> None:
+        """Ask for the claims of a pod that was bound: kinds are watched apart, and it may be heard of before them."""
+        if CLAIM not in self._kinds:
+            return
+        for namespace, name in self._interpreter.unheard_claims(pod):
+            with suppress(Refused, Unavailable, BadRecord):  # then the pod says that they are not known
+                raw = self._api.get(*self._kinds[CLAIM], namespace, name)
+                if raw is not None:
+                    self._interpreter.translate(_line(ADDED, raw, at_s))
+                    self._remember(CLAIM, ADDED, raw, tells=True)
 
     def _states(self, heard: Heard) -> Iterator[tuple[str, bytes, int]]:
         """Yield each state with its word and when it was seen; after a list what is not there any more."""

@@ -102,6 +102,15 @@ class Api(Protocol):
         """
         ...
 
+    def get(self, resource: Resource, version: str, namespace: str, name: str) -> bytes | None:
+        """Return an object of a namespace as JSON; None when there is none.
+
+        Raises:
+            Unavailable: When the API cannot be reached.
+            Refused: When it does not let us.
+        """
+        ...
+
     def watch(self, resource: Resource, version: str, since: str, timeout_s: int) -> Iterator[Change]:
         """Yield what changes after a moment, until the API has not more to say in that time.
 
@@ -175,6 +184,19 @@ class KubernetesApi:
             token = page.metadata.continue_
             if not token:
                 return Listing(objects, page.metadata.resource_version)
+
+    def get(self, resource: Resource, version: str, namespace: str, name: str) -> bytes | None:
+        """Return an object of a group; see ``Api.get``."""
+        with _reported(resource.plural):
+            try:
+                found: bytes = self._custom.get_namespaced_custom_object(
+                    resource.group, version, namespace, resource.plural, name, _preload_content=False
+                ).data
+            except client.ApiException as error:
+                if error.status == HTTPStatus.NOT_FOUND:
+                    return None
+                raise
+        return found
 
     def watch(self, resource: Resource, version: str, since: str, timeout_s: int) -> Iterator[Change]:
         """Yield what changes after a moment; see ``Api.watch``."""

@@ -49,6 +49,8 @@ class Recorded:
         """Kind -> the status it answers with."""
         self.troubles: dict[str, list[int | None]] = {kind: [] for kind in PATHS}
         """Kind -> what its next answers are instead: a status, or None for a connection cut in the middle."""
+        self.late: set[str] = set()
+        """Kinds whose lists and watches have not come to what is there."""
         self.logins: list[str] = []
         """What clients sent to be let in."""
         self.page = 500
@@ -79,7 +81,7 @@ class Recorded:
             ).encode()
         kind = next((kind for kind, at in PATHS.items() if at == path), None)
         if kind is None:
-            return 404, b"{}"
+            return self._one(path)
         if self.troubles[kind]:
             status = self.troubles[kind].pop(0)
             return (CUT, self._list(kind, 0)) if status is None else (status, b'{"kind": "Status"}')
@@ -89,10 +91,22 @@ class Recorded:
             return 200, self._watch(kind, int(query["resourceVersion"]))
         return 200, self._list(kind, int(query.get("continue", "0")))
 
+    def _one(self, path: str) -> tuple[int, bytes]:
+        """Return the object of a path that ends in ``namespaces/NAMESPACE/PLURAL/NAME``."""
+        base, _, rest = path.partition("/namespaces/")
+        space, _, rest = rest.partition("/")
+        plural, _, name = rest.partition("/")
+        for kind, at in PATHS.items():
+            found = self.objects[kind].get(name)
+            if at == f"{base}/{plural}" and found and found["metadata"].get("namespace") == space:
+                return self.refuses.get(kind, 200), json.dumps(found).encode()
+        return 404, b"{}"
+
     def _list(self, kind: str, start: int) -> bytes:
-        every = [
+        every: list[Object] = [
             {k: v for k, v in found.items() if k not in {"kind", "apiVersion"}}
             for found in self.objects[kind].values()
+            if kind not in self.late
         ]
         metadata = {"resourceVersion": str(self.version)}
         if start + self.page < len(every):
@@ -106,6 +120,7 @@ class Recorded:
             gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
             return json.dumps({"type": "ERROR", "object": gone}).encode() + b"\n"
         lines = [{"type": change, "object": found} for at, change, found in self.history[kind] if at > since]
+        lines = [] if kind in self.late else lines
         lines.append(
             {"type": "BOOKMARK", "object": {"kind": kind, "metadata": {"resourceVersion": str(self.version)}}}
         )

@@ -13,12 +13,12 @@ from tests.unit.collect.recorded import CLAIMS, Recorded, kubeconfig, listening,
 from tests.unit.enforce.kubes import Kubernetes, queue, serving
 from tests.unit.enforce.kubes import pod as kube_pod
 from tests.unit.enforce.kubes import workload as kube_workload
-from tests.unit.sources.kubernetes.building import bound, node, pod, pod_set, workload
+from tests.unit.sources.kubernetes.building import bound, claim, node, pod, pod_set, workload
 
 from gpuledger.collect.kubernetes_api import RESOURCES, Gone, KubernetesApi, Resource
 from gpuledger.kernel.errors import Conflict, Refused, Unavailable
 
-NODE, _, _, WORKLOAD, _, POD = RESOURCES
+NODE, _, CLAIM, WORKLOAD, _, POD = RESOURCES
 
 
 @pytest.fixture
@@ -53,6 +53,16 @@ def test_the_kinds_that_a_cluster_has_are_found_with_their_version(
     ]
     recorded.groups = ()
     assert [resource.kind for resource, _ in api.resources()] == ["Node", "Pod"]
+
+
+def test_one_object_is_asked_for_by_its_name(api: KubernetesApi, recorded: Recorded) -> None:
+    recorded.happen("ADDED", claim("c", ["gpu-0"]))
+    found = json.loads(api.get(CLAIM, "v1", "team-a", "c") or b"")
+    assert found["status"]["allocation"]["devices"]["results"][0]["device"] == "gpu-0"
+    assert api.get(CLAIM, "v1", "team-a", "other") is None
+    recorded.refuses = {"ResourceClaim": 403}
+    with pytest.raises(Refused, match="resourceclaims: the Kubernetes API answered 403"):
+        api.get(CLAIM, "v1", "team-a", "c")
 
 
 @pytest.mark.parametrize(

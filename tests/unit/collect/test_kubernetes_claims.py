@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 
+import pytest
 from tests.unit.collect.ledgers import Ledger
 from tests.unit.collect.recorded import CLAIMS, Recorded
 from tests.unit.sources.kubernetes.building import (
@@ -73,6 +74,32 @@ def test_a_shared_claim_is_handed_over_and_each_pod_ends_though_it_starts_again_
         ("Resized", 21, 1000),
         ("Ended", 22, None),
     ]
+
+
+@pytest.mark.parametrize("gpus", [0, 2])
+def test_a_pod_that_is_heard_of_before_its_claim_is_booked_with_it(
+    start: Callable[[], Collector], ledger: Ledger, recorded: Recorded, gpus: int
+) -> None:
+    """Kinds are watched apart: the claim is asked for, and heard of again when its watch comes to it."""
+    recorded.groups = (*recorded.groups, CLAIMS)
+    recorded.late = {"ResourceClaim"}
+    start().look()
+    recorded.happen("ADDED", claim("c", ["gpu-0"]))
+    recorded.happen("ADDED", claiming("y", "c", bound(AT_8), gpus=gpus))
+    found = start().look()
+    assert (found.dead_lettered, found.anomalies) == (0, {})
+    one = [e.data for e in ledger.facts.values() if isinstance(e.data, Started)][-1]
+    assert one.gpus_milli == 1000 + 1000 * gpus
+    recorded.late = set()
+    recorded.happen("MODIFIED", claiming("y", "c", bound(AT_8, reason="Started"), gpus=gpus))
+    assert start().look().accepted == 0
+
+
+def test_a_claim_that_is_nowhere_is_not_known(start: Callable[[], Collector], recorded: Recorded) -> None:
+    recorded.groups = (*recorded.groups, CLAIMS)
+    recorded.happen("ADDED", claiming("y", "c", bound(AT_8)))
+    assert start().look().dead_lettered == 1
+    assert f"/apis/{CLAIMS}/v1/namespaces/team-a/resourceclaims/c" in recorded.asked
 
 
 def test_without_a_right_to_claims_everything_else_is_booked_and_that_is_told(

@@ -153,6 +153,11 @@ class Claims:
             self._claims[key] = found
         return [], []
 
+    def is_given(self, namespace: str, claim: str) -> bool:
+        """Say whether it is known what a claim was given."""
+        found = self._claims.get((namespace, claim))
+        return found is not None and found.status is not None and found.status.allocation is not None
+
     def slice(self, seen: Seen) -> tuple[list[MADE], list[Odd]]:
         """Remember the GPUs that a driver offers.
 
@@ -190,7 +195,7 @@ class Claims:
             found = self._claims.get((pod.metadata.namespace, claim_name))
             if found is None:
                 unknown.append(claim_name)
-            elif found.status is None or found.status.allocation is None:
+            elif not self.is_given(pod.metadata.namespace, claim_name):
                 if pod.spec.node_name:
                     unknown.append(claim_name)
                 else:

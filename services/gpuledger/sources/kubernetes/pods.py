@@ -16,7 +16,7 @@ from gpuledger.kernel import handles
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import NO_USER, RUN, Teams
-from gpuledger.sources.kubernetes.claims import NOTHING, Claimed, Claims
+from gpuledger.sources.kubernetes.claims import NOTHING, Claimed, Claims, claims_of
 from gpuledger.sources.kubernetes.endings import TERMINAL, End, end_of
 from gpuledger.sources.kubernetes.naming import MADE, Named, Told, group_workload, identity, namespace
 from gpuledger.sources.kubernetes.nodes import Device
@@ -114,6 +114,15 @@ class Pods:
         """Take a pod for one that was told to have started: a retry knows no earlier state."""
         told = self._told[pod] = Told(self._source, pod)
         told.known.update(("submitted", STARTED, "located"))
+
+    def unheard_claims(self, raw: bytes) -> list[tuple[str, str]]:
+        """Return namespace and name of the claims of a bound pod of which it was not heard what they were given."""
+        with suppress(BadRecord):
+            pod = decode(Pod, raw)
+            space = pod.metadata.namespace
+            if pod.spec.node_name and not self.follows(f"{space}/{pod.metadata.name}/{pod.metadata.uid}"):
+                return [(space, one) for one in claims_of(pod) if not self._claims.is_given(space, one)]
+        return []
 
     def facts(self, seen: Seen) -> tuple[list[MADE], list[Odd]]:
         """Return what follows from a state of a Pod.

@@ -40,6 +40,7 @@ CONFIGURATION = frozenset(
 """Kinds that say how GPUs may be shared, not who held them; passed over."""
 
 _FOLLOWED = "followed"
+_CLAIMS = b'"resourceClaims"'
 
 _Reader = Callable[[Seen], tuple[list[MADE], list[Odd]]]
 
@@ -102,6 +103,10 @@ class Watched(Interpreter):
             )
         facts, oddities = reader(seen)
         return tuple(facts), oddities
+
+    def unheard_claims(self, pod: bytes) -> list[tuple[str, str]]:
+        """Return namespace and name of the claims of a bound Pod of which it was not heard what they were given."""
+        return self._pods.unheard_claims(pod) if _CLAIMS in pod else []
 
     def follow(self, pod: str) -> None:
         """Take a Pod, ``namespace/name/uid``, for one that was told to have started: what it holds is not known."""
