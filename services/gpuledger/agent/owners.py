@@ -47,29 +47,27 @@ class Slurm:
     A job that holds a device and does not use it has no process there: only the map shows it.
 
     Args:
-        job_map: A folder with a file per device, named by its index or UUID, whose first line is the job's number;
-            the layout that dcgm-exporter reads too.
+        job_map: A folder with a file per device, named by its index or UUID, that has the number of each job there on a
+            line; the layout that dcgm-exporter reads too.
         proc: Where the kernel lists processes.
     """
 
     def __init__(self, job_map: Path | None = None, proc: Path = Path("/proc")) -> None:
         self._job_map, self._proc = job_map, proc
-        self._jobs: dict[str, str] = {}
+        self._jobs: dict[str, set[str]] = {}
 
     def look(self) -> None:
         """Read the map anew."""
-        self._jobs = {}
-        for path in _listed(self._job_map):
-            if text := _read(path).strip():
-                self._jobs[path.name] = text.splitlines()[0].strip()
+        self._jobs = {
+            path.name: {job for line in _read(path).splitlines() if (job := line.strip())}
+            for path in _listed(self._job_map)
+        }
 
     def handle(self, device: Device, pids: Sequence[int]) -> str | None:
         """Return the run; None when jobs share the device, for then no sample belongs to one of them."""
-        job = self._jobs.get(device.uuid) or self._jobs.get(str(device.index))
-        if job:
-            return handles.slurm_job(job)
-        jobs = set(self._jobs_of(pids))
-        return handles.slurm_job(jobs.pop()) if len(jobs) == 1 else None
+        told = self._jobs.get(device.uuid) or self._jobs.get(str(device.index))
+        jobs = told or set(self._jobs_of(pids))
+        return handles.slurm_job(next(iter(jobs))) if len(jobs) == 1 else None
 
     def _jobs_of(self, pids: Iterable[int]) -> Iterable[str]:
         for pid in pids:

@@ -42,6 +42,17 @@ def test_a_device_that_two_jobs_share_belongs_to_neither(proc: Path) -> None:
     assert Slurm(proc=proc).handle(GPU_1, [1, 2]) is None
 
 
+def test_a_device_that_jobs_share_by_the_map_belongs_to_none_of_them(proc: Path, tmp_path: Path) -> None:
+    """A line for each; whichever of them has a process there is not alone."""
+    folder = tmp_path / "map"
+    folder.mkdir()
+    (folder / "0").write_text("17\n18\n")
+    (folder / "GPU-2").write_text("\n18\n 18\n")
+    owners = Slurm(folder, proc)
+    owners.look()
+    assert [owners.handle(device, [1]) for device in (GPU_1, GPU_2)] == [None, "job/18"]
+
+
 def test_the_map_of_the_prolog_shows_jobs_without_processes(proc: Path, tmp_path: Path) -> None:
     folder = tmp_path / "map"
     owners = Slurm(folder, proc)
