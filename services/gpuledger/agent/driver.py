@@ -19,11 +19,13 @@ class Device:
         index: Its number, which may change when the driver is loaded anew.
         uuid: Its name, which does not.
         pci: Where it sits, such as ``00000000:9B:00.0``.
+        minor: The number of its file in ``/dev``, by which the driver of Kubernetes names it; where it is known.
     """
 
     index: int
     uuid: str
     pci: str
+    minor: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from gpuledger.agent.driver import Device, DeviceLost, Snapshot, Xid
@@ -106,11 +107,14 @@ class Nvml:
             try:
                 handle = nvml.nvmlDeviceGetHandleByIndex(index)
                 uuid, pci = nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetPciInfo(handle).busId
+                minor = self._ask(partial(nvml.nvmlDeviceGetMinorNumber, handle))
+            except DeviceLost:
+                continue
             except nvml.NVMLError as error:
                 if error.value != nvml.NVML_ERROR_GPU_IS_LOST:
                     raise
                 continue  # of one that cannot be reached not even the name can be had
-            self._handles[Device(index, _text(uuid), _text(pci))] = handle
+            self._handles[Device(index, _text(uuid), _text(pci), minor)] = handle
         self._listen()
 
     def _listen(self) -> None:

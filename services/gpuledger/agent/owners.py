@@ -14,6 +14,9 @@ from gpuledger.kernel.errors import Unavailable
 if TYPE_CHECKING:
     from gpuledger.agent.pod_resources import Given
 
+DRIVER = "gpu.nvidia.com"
+"""Who gives devices by claims; it names them ``gpu-MINOR``."""
+
 _SLURM_JOB = re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE)
 
 
@@ -104,14 +107,16 @@ class Kubelet:
         """Ask the service, or read the checkpoint anew; one that cannot be read tells of nobody."""
         self._pods = {}
         for resource, device, handle in self._told():
-            if resource.startswith(self._resource):
+            if resource == DRIVER:
+                self._pods.setdefault(f"{DRIVER}/{device}", set()).add(handle)
+            elif resource.startswith(self._resource):
                 # Of a device that is shared in time there are several, GPU-1::0, GPU-1::1.
                 self._pods.setdefault(device.partition("::")[0], set()).add(handle)
 
     def handle(self, device: Device, pids: Sequence[int]) -> str | None:
         """Return the run of the pod that was given the device; None when pods share it, as of jobs."""
         del pids
-        pods = self._pods.get(device.uuid, set())
+        pods = self._pods.get(device.uuid, set()) | self._pods.get(f"{DRIVER}/gpu-{device.minor}", set())
         return next(iter(pods)) if len(pods) == 1 else None
 
     def _told(self) -> Iterable[tuple[str, str, str]]:

@@ -1,7 +1,7 @@
 """The kubelet's pod-resources API, as far as it says who holds which device: gRPC on a socket of the host.
 
 The messages are those of ``k8s.io/kubelet/pkg/apis/podresources/v1`` with the fields that are read; what else an answer
-holds is passed over. They are described here and not generated: it is three messages.
+holds is passed over. They are described here and not generated: it is a handful of messages.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,9 @@ ANSWER_MAX_BYTES = 64 << 20
 
 _FIELDS = {
     "ContainerDevices": (("resource_name", 1, ""), ("device_ids", 2, "*")),
-    "ContainerResources": (("devices", 2, "*ContainerDevices"),),
+    "ClaimResource": (("driver_name", 2, ""), ("device_name", 4, "")),
+    "DynamicResource": (("claim_resources", 4, "*ClaimResource"),),
+    "ContainerResources": (("devices", 2, "*ContainerDevices"), ("dynamic_resources", 5, "*DynamicResource")),
     "PodResources": (("name", 1, ""), ("namespace", 2, ""), ("containers", 3, "*ContainerResources")),
     "ListPodResourcesResponse": (("pod_resources", 1, "*PodResources"),),
 }
@@ -33,7 +35,7 @@ _FIELDS = {
 
 
 class Given(NamedTuple):
-    """A device that a pod was given."""
+    """A device that a pod was given: by a plugin under a resource, or by a claim, whose driver stands for that."""
 
     namespace: str
     pod: str
@@ -102,3 +104,6 @@ def _given(said: Any) -> Iterator[Given]:  # noqa: ANN401 - see above
             for devices in container.devices:
                 for device in devices.device_ids:
                     yield Given(pod.namespace, pod.name, devices.resource_name, device)
+            for claimed in container.dynamic_resources:
+                for found in claimed.claim_resources:
+                    yield Given(pod.namespace, pod.name, found.driver_name, found.device_name)

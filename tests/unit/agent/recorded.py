@@ -115,6 +115,11 @@ class Bindings:
     def nvmlDeviceGetPciInfo(self, card: Card) -> SimpleNamespace:
         return SimpleNamespace(busId=card.pci.encode())
 
+    def nvmlDeviceGetMinorNumber(self, card: Card) -> int:
+        if card.uuid not in MINORS:
+            raise NVMLError("NOT_SUPPORTED")
+        return MINORS[card.uuid]
+
     def nvmlDeviceGetUtilizationRates(self, card: Card) -> SimpleNamespace:
         return SimpleNamespace(gpu=_answer(card.util))
 
@@ -194,8 +199,11 @@ def _answer(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-GPU_1 = Device(0, "GPU-1", "00000000:18:00.0")
-GPU_2 = Device(1, "GPU-2", "00000000:2A:00.0")
+MINORS = {"GPU-1": 1, "GPU-2": 0}
+"""Files are numbered in another order than devices."""
+
+GPU_1 = Device(0, "GPU-1", "00000000:18:00.0", 1)
+GPU_2 = Device(1, "GPU-2", "00000000:2A:00.0", 0)
 
 
 class Script:

@@ -17,7 +17,7 @@ def opened(*cards: Card) -> tuple[Nvml, Bindings, Clock]:
 def test_a_device_says_everything_that_is_sampled() -> None:
     driver, _, _ = opened(Card(pids=(7, 3), remapped=(1, 0, 1, 0), errors=2))
     (device,) = driver.devices()
-    assert device == Device(0, "GPU-1", "00000000:18:00.0")
+    assert device == Device(0, "GPU-1", "00000000:18:00.0", 1)
     assert driver.read(device) == Snapshot(
         gpu_util=97,
         memory_bytes=512 << 20,

@@ -9,6 +9,7 @@ import grpc
 import pytest
 from tests.unit.agent.recorded import GPU_1, GPU_2
 
+from gpuledger.agent.driver import Device
 from gpuledger.agent.owners import Kubelet
 from gpuledger.agent.pod_resources import LIST, Given, PodResources, answer
 from gpuledger.kernel.errors import Unavailable
@@ -27,6 +28,15 @@ def text(number: int, value: str | bytes) -> bytes:
 def devices(resource: str, *ids: str) -> bytes:
     """Devices of a container; where they are (3) is no matter."""
     return text(2, text(1, resource) + b"".join(text(2, id_) for id_ in ids) + text(3, text(1, b"\x08\x01")))
+
+
+def claimed(driver: str, *names: str) -> bytes:
+    """Devices of a claim; its name (2), and what the runtime is told of a device (1), are no matter."""
+    found = b"".join(
+        text(4, text(1, text(1, "k8s.io/claim=x")) + text(2, driver) + text(3, "node-1") + text(4, name))
+        for name in names
+    )
+    return text(5, text(2, "c") + text(3, "team-a") + found)
 
 
 def pod(name: str, *given: bytes) -> bytes:
@@ -83,6 +93,25 @@ def test_every_device_of_every_pod_is_told(kubelet: Kubelets) -> None:
     ]
     kubelet.said = b""
     assert asked(kubelet).given() == []
+
+
+def test_devices_of_claims_are_told_too_and_known_by_the_number_of_their_file(
+    kubelet: Kubelets, tmp_path: Path
+) -> None:
+    kubelet.said = (
+        pod("train-0", claimed("gpu.nvidia.com", "gpu-1"), claimed("dra.net", "gpu-0"))
+        + pod("share-0", claimed("gpu.nvidia.com", "gpu-7"))
+        + pod("share-1", claimed("gpu.nvidia.com", "gpu-7", "gpu-0-mig-1g10gb-19-0"))
+    )
+    assert asked(kubelet).given()[:2] == [
+        Given("team-a", "train-0", "gpu.nvidia.com", "gpu-1"),
+        Given("team-a", "train-0", "dra.net", "gpu-0"),
+    ]
+    owners = Kubelet(tmp_path / "none", asked(kubelet).given)
+    owners.look()
+    shared, unnumbered = Device(7, "GPU-7", "", 7), Device(1, "GPU-8", "")
+    held = [owners.handle(device, []) for device in (GPU_1, GPU_2, shared, unnumbered)]
+    assert held == ["pod/team-a/train-0", None, None, None]
 
 
 def test_a_large_answer_of_a_large_host_is_taken(kubelet: Kubelets) -> None:
