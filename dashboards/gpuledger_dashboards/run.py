@@ -14,10 +14,10 @@ HOST = "127.0.0.1"
 DEFAULT_PORT = 8501
 
 
-def command(port: int) -> list[str]:
-    """Return the command that serves the pages on this machine, sends nothing home and opens no browser."""
+def command(port: int, host: str = HOST) -> list[str]:
+    """Return the command that serves the pages at an address, sends nothing home and opens no browser."""
     flags = {
-        "server.address": HOST,
+        "server.address": host,
         "server.port": str(port),
         "server.headless": "true",
         "server.fileWatcherType": "none",
@@ -41,13 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m gpuledger_dashboards.run", description="Serve the pages."
     )
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port to bind on 127.0.0.1")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port to bind")
+    parser.add_argument(
+        "--host", default=HOST, help="address to bind; another than 127.0.0.1 where viewers sign in"
+    )
     parser.add_argument("--api", help="where the ledger API answers; GPULEDGER_API_URL unless given")
     options = parser.parse_args(arguments)
     environment = dict(os.environ)
     if options.api:
         environment["GPULEDGER_API_URL"] = options.api
-    argv = command(options.port)
+    argv = command(options.port, options.host)
     os.execve(argv[0], argv, environment)  # noqa: S606 - a fixed list of arguments, no shell
 
 

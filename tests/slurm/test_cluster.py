@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from infra import debian
 from infra.slurm import packages
 from infra.slurm.cluster import Cluster
 from infra.slurm.packages import SlurmFailed
@@ -55,7 +56,7 @@ def test_without_root_it_says_who_must_run_the_tests(monkeypatch: pytest.MonkeyP
 
 def test_without_apt_it_names_the_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(packages, "_LOCK", tmp_path / "lock")
+    monkeypatch.setattr(debian, "_LOCK", tmp_path / "lock")
     monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
 
     with pytest.raises(SlurmFailed, match=r"no apt-get: apt-get install .*slurm-wlm slurmdbd"):
@@ -70,18 +71,18 @@ def test_services_are_refused_only_while_packages_are_installed(
     policy = tmp_path / "policy-rc.d"
     seen = []
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(packages, "_POLICY", policy)
+    monkeypatch.setattr(debian, "_POLICY", policy)
     lacking = iter((["slurmd"], []))
     monkeypatch.setattr(packages, "missing", lambda: next(lacking))
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(
-        packages,
+        debian,
         "_apt",
-        lambda command: seen.extend(
+        lambda command, _: seen.extend(
             (word, policy.stat().st_mode & 0o777) for word in command if word in ("update", "install")
         ),
     )
-    monkeypatch.setattr(packages, "_LOCK", tmp_path / "lock")
+    monkeypatch.setattr(debian, "_LOCK", tmp_path / "lock")
 
     packages.ensure()
 
@@ -94,7 +95,7 @@ def test_who_comes_while_packages_are_installed_waits_and_installs_nothing(
 ) -> None:
     installed, meanwhile, begun = threading.Event(), list[str](), threading.Event()
 
-    def apt(command: Sequence[str]) -> None:
+    def apt(command: Sequence[str], _: str) -> None:
         meanwhile.append(command[-1])
         begun.set()
         time.sleep(0.2)
@@ -102,11 +103,11 @@ def test_who_comes_while_packages_are_installed_waits_and_installs_nothing(
             installed.set()
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(packages, "_POLICY", tmp_path / "policy-rc.d")
-    monkeypatch.setattr(packages, "_LOCK", tmp_path / "lock")
+    monkeypatch.setattr(debian, "_POLICY", tmp_path / "policy-rc.d")
+    monkeypatch.setattr(debian, "_LOCK", tmp_path / "lock")
     monkeypatch.setattr(packages, "missing", lambda: [] if installed.is_set() else ["slurmd"])
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
-    monkeypatch.setattr(packages, "_apt", apt)
+    monkeypatch.setattr(debian, "_apt", apt)
     first = threading.Thread(target=packages.ensure)
     first.start()
     begun.wait(10)

@@ -17,6 +17,9 @@ _MARKS = {"fine": "ok", "note": "note", "wrong": "WRONG"}
 def doctor(
     cluster: AnyCluster = None,
     *,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="LINK", help="This link alone; repeat for more.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Say what is fine, too.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -28,12 +31,20 @@ def doctor(
     from gpuledger.doctor.examining import examine
     from gpuledger.doctor.findings import first_broken, is_broken
     from gpuledger.kernel.clock import SystemClock
+    from gpuledger.kernel.errors import Refused
 
     found: list[Finding] = []
     for finding in examine(settings.load(), SystemClock(), cluster):
+        if only and finding.link not in only:
+            continue
         found.append(finding)
         if not as_json and (everything or finding.level.value != "fine"):
             _show(finding)
+    missing = set(only or ()) - {finding.link for finding in found}
+    if missing:
+        raise Refused(
+            f"no such link was looked at: {', '.join(sorted(missing))}", hint="--all shows their names"
+        )
     first = first_broken(found)
     if as_json:
         broken = None if first is None else first.as_json()

@@ -9,6 +9,7 @@ import typer
 from gpuledger.cli.doctor import doctor
 from gpuledger.doctor import examining
 from gpuledger.doctor.findings import Finding, Level, fine
+from gpuledger.kernel.errors import Refused
 
 WRONG = Finding("schema", Level.WRONG, "is old", command="gpuledger db upgrade", remedy="do it soon")
 NOTE = Finding("policy", Level.NOTE, "nobody leads", cluster="alpha")
@@ -57,3 +58,16 @@ def test_programs_get_one_document(
         "schema",
         2,
     )
+
+
+def test_a_link_alone_may_be_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found(monkeypatch, fine("disk", "room"), WRONG, NOTE)
+    doctor(only=["policy", "disk"])
+    assert capsys.readouterr().out.splitlines() == [
+        "note   policy (alpha): nobody leads",
+        "2 links looked at: nothing is broken",
+    ]
+    with pytest.raises(Refused, match="no such link was looked at: nowhere"):
+        doctor(only=["nowhere"])

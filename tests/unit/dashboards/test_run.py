@@ -26,7 +26,9 @@ def test_it_becomes_streamlit_with_the_address_of_the_api(monkeypatch: pytest.Mo
     seen: list[tuple[str, list[str], dict[str, str]]] = []
     monkeypatch.setattr(os, "execve", lambda *call: seen.append(call))
     run.main(["--port", "8600", "--api", "http://127.0.0.1:9"])
-    ((program, argv, environment),) = seen
+    run.main(["--host", "0.0.0.0"])
+    (program, argv, environment), (_, elsewhere, _) = seen
+    assert "--server.address=0.0.0.0" in elsewhere
     assert program == argv[0]
     assert environment["GPULEDGER_API_URL"] == "http://127.0.0.1:9"
 
