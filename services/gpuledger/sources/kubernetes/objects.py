@@ -254,6 +254,7 @@ class WorkloadStatus(Part, frozen=True):
     reclaimable_pods: list[Reclaimable] | None = None
     accumulated_past_execution_time_seconds: Seconds | None = None
     scheduling_stats: SchedulingStats | None = None
+    cluster_name: str | None = None
 
 
 class Workload(Part, frozen=True):

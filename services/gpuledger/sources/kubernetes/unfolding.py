@@ -22,10 +22,10 @@ from gpuledger.sources.kubernetes.reading import (
     written_s,
 )
 from gpuledger.sources.kubernetes.seats import Seats
-from gpuledger.sources.values import Odd
+from gpuledger.sources.values import Odd, shown
 
 TRUE, FALSE = "True", "False"
-DELETION = "deleted"
+DELETION, DISPATCHED = "deleted", "dispatched"
 UNSEEN = "unseen-eviction"
 ACCUMULATED = "status.accumulatedPastExecutionTimeSeconds"
 TOLERANCE_S = 1
@@ -61,6 +61,8 @@ class Course:
     run: Run | None = None
     accumulated_s: int = 0
     evictions: int = 0
+    is_elsewhere: bool = False
+    """Whether its present admission is one to another cluster."""
     odd: list[Odd] = field(default_factory=list)
 
 
@@ -81,9 +83,14 @@ class Unfolding:
     def run(self) -> None:
         """Tell what is new, and keep what the next state is compared with."""
         if self.admitted is not None and self.admitted.status == TRUE:
-            self._admission(self.admitted)
+            if self.status.cluster_name and self.course.run is None:
+                self._elsewhere(self.admitted, self.status.cluster_name)
+            else:
+                self._admission(self.admitted)
         elif self.admitted is not None and self.admitted.status == FALSE:
-            self._no_admission(self.admitted)
+            if not self.course.is_elsewhere:
+                self._no_admission(self.admitted)
+            self.course.is_elsewhere = False
         if self.finished is not None and self.finished.status == TRUE:
             self._end(since_s(self.finished, "Finished"), self.finished.reason or "finished")
         elif self.seen.is_gone:
@@ -113,6 +120,15 @@ class Unfolding:
         if self.status.reclaimable_pods:
             self._resize(run, placements(self.found.spec, admission, self.status.reclaimable_pods))
         self._ready(run)
+
+    def _elsewhere(self, admitted: Condition, cluster: str) -> None:
+        """Take note that MultiKueue gave it to another cluster: a Workload of its own holds its GPUs there."""
+        if not self.course.is_elsewhere:
+            self._odd(
+                "runs-elsewhere", f"status.clusterName: its GPUs are those of {shown(cluster)}; collect there"
+            )
+        self.course.is_elsewhere = True
+        self._end(since_s(admitted, "Admitted"), DISPATCHED)
 
     def _number(self, admitted_s: int) -> tuple[str, int]:
         """Return the name and attempt of the admission that the workload has now, from this state alone.

@@ -57,6 +57,20 @@ def left(minutes: int) -> tuple[str, str, str]:
     return ("False", "NoReservation", at(minutes))
 
 
+def test_what_multikueue_gave_to_another_cluster_holds_nothing_here(tmp_path: Path) -> None:
+    """Its GPUs are those of the Workload over there; an eviction from there is no run here, whatever is counted."""
+    there = state(Admitted=admitted(5)) | {"clusterName": "west"}
+    back = state(accumulated=600, evictions=1, given=None, Admitted=left(15))
+    again = state(accumulated=600, evictions=1, Admitted=admitted(20)) | {"clusterName": "east"}
+    done = again | {"conditions": conditions(Admitted=admitted(20), Finished=("True", "Succeeded", at(40)))}
+    states = [job(state(given=None)), job(there), job(there), job(back), job(again), job(done)]
+    items = read(tmp_path, *states, name="kueue")
+    assert told(events(items)) == [("workload.submitted", BEGAN), ("workload.ended", BEGAN + 300)]
+    assert odd(items) == ["runs-elsewhere", "runs-elsewhere"]
+    (end,) = {event.id: event.data for event in events(items) if isinstance(event.data, Ended)}.values()
+    assert (end.run, end.reason) == (None, "dispatched")
+
+
 def test_quota_that_is_only_reserved_is_no_run(tmp_path: Path) -> None:
     reserved = state(QuotaReserved=("True", "QuotaReserved", at(5)))
     assert told(events(read(tmp_path, job(reserved)))) == [("workload.submitted", BEGAN)]
