@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from gpuledger.events.workload import Ended, Preempted, Ready, Requeued, Resized, Started, Stopped
 from gpuledger.sources.kubernetes.admissions import Placement, asked, parts_of_sets, placements
 from gpuledger.sources.kubernetes.naming import Named, Told
-from gpuledger.sources.kubernetes.objects import Condition, Workload, WorkloadStatus
+from gpuledger.sources.kubernetes.objects import Admission, Condition, Workload, WorkloadStatus
 from gpuledger.sources.kubernetes.reading import (
     Seen,
     at_s,
@@ -51,6 +51,8 @@ class Run:
     """Part of the run -> where its pods are; only of parts whose hosts the admission does not say."""
     changed_s: int = 0
     """When it last changed its size."""
+    admission: Admission | None = None
+    """What its placements follow from, which may change: a host that fails may be replaced."""
 
 
 @dataclass(slots=True)
@@ -114,11 +116,13 @@ class Unfolding:
             given = placements(self.found.spec, admission)
             run = Run(named, attempt, admitted_s, self.accumulated_s, given, parts_of_sets(admission))
             run.seats = {part: Seats() for part, placement in given.items() if not placement.hosts}
+            run.admission = admission
             self._start(run)
             if admitted_s < created_s(self.found.metadata):
                 self._odd("start-before-submit", "Admitted: before metadata.creationTimestamp")
-        if self.status.reclaimable_pods:
-            self._resize(run, placements(self.found.spec, admission, self.status.reclaimable_pods))
+        if self.status.reclaimable_pods or run.admission != admission:
+            run.admission = admission
+            self._change(run, placements(self.found.spec, admission, self.status.reclaimable_pods or ()))
         self._ready(run)
 
     def _elsewhere(self, admitted: Condition, cluster: str) -> None:
@@ -167,15 +171,23 @@ class Unfolding:
                 ),
             )
 
-    def _resize(self, run: Run, given: Mapping[str, Placement]) -> None:
-        """Give back the GPUs of pods that are through, from when that was seen."""
+    def _change(self, run: Run, given: Mapping[str, Placement]) -> None:
+        """Give back the GPUs of pods that are through, and move to other hosts, from when that was seen."""
         changed_s = self.seen.observed_s or written_s(self.found.metadata)
         for part, now in given.items():
             before = run.placements.get(part)
-            if before is None or now.gpus_milli >= before.gpus_milli:
+            if before is None or now.gpus_milli > before.gpus_milli:
+                continue
+            is_less = now.gpus_milli < before.gpus_milli
+            if not is_less and (not now.hosts or now.hosts == before.hosts):
                 continue
             if changed_s is None:
-                self._odd("reclaimed-at-unknown-time", "status.reclaimablePods: booked as held until the end")
+                if is_less:
+                    self._odd(
+                        "reclaimed-at-unknown-time", "status.reclaimablePods: booked as held until the end"
+                    )
+                else:
+                    self._odd("changed-at-unknown-time", "status.admission: other hosts; not booked")
                 return
             run.placements[part], run.changed_s = now, changed_s
             if part in run.seats:
@@ -187,7 +199,8 @@ class Unfolding:
                 hosts=now.hosts,
                 host_gpus_milli=now.host_gpus_milli,
             )
-            self._tell(f"{run.name}{part}/resized/{now.gpus_milli}", changed_s, resized)
+            what = f"resized/{now.gpus_milli}" if is_less else f"moved/{changed_s}"
+            self._tell(f"{run.name}{part}/{what}", changed_s, resized)
 
     def _ready(self, run: Run) -> None:
         ready = condition(self.status.conditions, "PodsReady")

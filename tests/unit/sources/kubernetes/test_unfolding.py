@@ -15,7 +15,7 @@ from tests.unit.sources.kubernetes.building import (
     workload,
 )
 
-from gpuledger.events.workload import Ended, Preempted, Requeued, Started
+from gpuledger.events.workload import Ended, Preempted, Requeued, Resized, Started
 from gpuledger.sources.protocol import Fault
 
 BEGAN = 1_793_476_800  # 2026-10-31T20:00:00Z
@@ -247,3 +247,31 @@ def test_an_admission_that_says_nothing_is_a_fault(tmp_path: Path) -> None:
     (fault,) = read(tmp_path, job(state(given=None, Admitted=admitted(0))))
     assert isinstance(fault, Fault)
     assert (fault.code, "status.admission" in fault.message) == ("missing-value", True)
+
+
+def test_a_host_that_is_replaced_is_told_from_when_that_was_seen(tmp_path: Path) -> None:
+    """Kueue writes another topology into the admission that there is, and admits nothing anew."""
+
+    def on(*hosts: str) -> Object:
+        domains = [{"values": [host], "count": 1} for host in hosts]
+        topology = {"levels": ["kubernetes.io/hostname"], "domains": domains}
+        given = admission(assignment("main", 2, 16, "h100", topologyAssignment=topology))
+        return workload("train", [pod_set("main", 2, 8)], state(given=given, Admitted=admitted(5)))
+
+    before, after = on("n1", "n2"), on("n1", "n3")
+    items = read(
+        tmp_path,
+        change("ADDED", before, at(5)),
+        change("MODIFIED", after, at(30)),
+        change("MODIFIED", after, at(31)),
+        name="kueue",
+    )
+    found = {event.id: event for event in events(items)}
+    hosts = [
+        (e.at_s, e.data.gpus_milli, e.data.hosts)
+        for e in found.values()
+        if isinstance(e.data, Started | Resized)
+    ]
+    assert hosts == [(BEGAN + 300, 16000, ["n1", "n2"]), (BEGAN + 1800, 16000, ["n1", "n3"])]
+    unseen = read(tmp_path, before, after, name="kueue")
+    assert odd(unseen) == ["changed-at-unknown-time"]
