@@ -34,6 +34,7 @@ MODEL = "unknown"
 """The GPU model: the trace tells the memory of a GPU, which is no model."""
 
 INTERVAL_S = 60
+_ENDS = (b",", b"\r")
 _OFFLINE = "NA"
 _REASON = "offline"
 _GPUS = tuple(f"gpu{number}_util" for number in range(8))
@@ -129,8 +130,9 @@ class PhillyHosts(TableSource):
 
 def _trimmed(table: Table) -> Iterator[Line | Broken]:
     for line in each_line(table.lines):
-        raw = line.raw.rstrip(b"\r")
-        if isinstance(line, Line) and raw.endswith(b",") and raw.count(b",") == len(table.header):
-            yield replace(line, raw=raw[:-1])
-        else:
-            yield line
+        if line.raw.endswith(_ENDS) and isinstance(line, Line):
+            raw = line.raw.rstrip(b"\r")
+            if raw.endswith(b",") and raw.count(b",") == len(table.header):
+                yield replace(line, raw=raw[:-1])
+                continue
+        yield line
