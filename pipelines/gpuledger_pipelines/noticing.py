@@ -6,15 +6,11 @@ failed.
 
 import datetime as dt
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from gpuledger.kernel.clock import Clock, SystemClock
-from gpuledger.kernel.errors import GpuledgerError
-from gpuledger.notify import running
 from gpuledger.notify.following import check_failed, close_failed
 from gpuledger.notify.notices import Notice
+from gpuledger.notify.noting import note_found
 from gpuledger.notify.payloads import CloseFailed, Finding
-from gpuledger.notify.recipients import load_recipients
 from gpuledger.settings import load
 from gpuledger_pipelines.gate import Verdict
 from gpuledger_pipelines.partitions import Span, utc_days
@@ -69,10 +65,6 @@ def notice_close(warehouse: Warehouse, data: CloseFailed, clock: Clock | None = 
 
 
 def _note(warehouse: Warehouse, notice: Notice, clock: Clock) -> None:
-    try:
-        recipients = load_recipients(load())
-        if recipients is not None:
-            running.note(warehouse.engine(), recipients, notice, clock)
-    except (GpuledgerError, SQLAlchemyError) as error:
-        said = error.message if isinstance(error, GpuledgerError) else type(error).__name__
-        PROGRESS.warning("nobody is told of %s: %s", notice.kind.value, said)
+    fault = note_found(load(), warehouse.engine(), notice, clock)
+    if fault is not None:
+        PROGRESS.warning("%s", fault)

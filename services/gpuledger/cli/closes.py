@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from gpuledger.close.run import Outcome
     from gpuledger.close.steps import Closer, Compare, Gate, Stopped
+    from gpuledger.kernel.errors import GpuledgerError
     from gpuledger.settings import Settings
 
 app = typer.Typer(help="Closing budget periods.", no_args_is_help=True)
@@ -65,6 +66,7 @@ def run(
     from gpuledger.close.run import run as close
     from gpuledger.close.steps import Stopped
     from gpuledger.database.opening import open_database
+    from gpuledger.kernel.errors import GpuledgerError
 
     config = settings.load()
     document: dict[str, object] = {"cluster": cluster, "period": period, "applied": False}
@@ -74,16 +76,25 @@ def run(
         steps.check(closer)
         note(f"~ close    {cluster} {period}")
         if not dry_run and agreed(1, yes=yes):
+            begun: list[str] = []
+
+            def on_step(step: str) -> None:
+                begun.append(step)
+                note(f"  {step}")
+
             try:
                 outcome = close(
                     closer,
                     compare=compare,
                     accept=accept,
                     gate=_gate(config, engine) if gate else None,
-                    on_step=lambda step: note(f"  {step}"),
+                    on_step=on_step,
                 )
-            except Stopped as stopped:
-                raise _told(stopped, as_json=as_json) from stopped
+            except GpuledgerError as error:
+                _have_told(config, closer, begun, error)
+                if isinstance(error, Stopped):
+                    raise _told(error, as_json=as_json) from error
+                raise
             document |= {**outcome.as_json(), "applied": True}
             _show(outcome, cluster, period, as_json=as_json)
     if as_json:
@@ -177,6 +188,25 @@ def _gate(config: "Settings", engine: "sa.Engine") -> "Gate | None":
         return Verdict(said["checks"], tuple(said["findings"]))
 
     return gate
+
+
+def _have_told(config: "Settings", closer: "Closer", begun: list[str], error: "GpuledgerError") -> None:
+    """Have people told that a close stopped; who runs it reads it here, and a timer reads nothing."""
+    from gpuledger.close.steps import Stopped
+    from gpuledger.notify.following import close_failed
+    from gpuledger.notify.noting import note_found
+    from gpuledger.notify.payloads import CloseFailed
+
+    data = CloseFailed(
+        cluster=closer.cluster,
+        period=closer.period,
+        step=begun[-1] if begun else "begin",
+        message=error.message,
+        findings=list(error.findings) if isinstance(error, Stopped) else [],
+    )
+    fault = note_found(config, closer.engine, close_failed(data, closer.clock.now()), closer.clock)
+    if fault is not None:
+        note(f"  {fault}")
 
 
 def _told(stopped: "Stopped", *, as_json: bool) -> typer.Exit:

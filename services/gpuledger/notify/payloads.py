@@ -122,7 +122,7 @@ class CloseReopened(Data, frozen=True, kw_only=True):
 
 
 class CloseFailed(Data, frozen=True, kw_only=True):
-    """The scheduled close of a period stopped, and sealed nothing.
+    """The close of a period stopped, and sealed nothing.
 
     Args:
         cluster: The cluster.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.fixtures import Ledger
+from tests.integration.notify.receiving import write_recipients
 
 from gpuledger.database.engine import make_engine
 from gpuledger.events.envelope import make
@@ -182,7 +183,9 @@ def test_great_expectations_validates_before_the_seal(spent: Ledger) -> None:
     assert (state, checks) == ("published", done["checks"])
 
 
-def test_what_does_not_hold_is_a_problem_that_is_named_and_nothing_is_sealed(spent: Ledger) -> None:
+def test_what_does_not_hold_is_a_problem_that_is_named_and_nothing_is_sealed(
+    spent: Ledger, tmp_path: Path
+) -> None:
     close(spent, "2026-02", "--dry-run")
     spent.change(
         "CREATE FUNCTION pg_temp_fault() RETURNS trigger LANGUAGE plpgsql AS"
@@ -198,6 +201,18 @@ def test_what_does_not_hold_is_a_problem_that_is_named_and_nothing_is_sealed(spe
     assert told.status == 3
     assert "hint: gpuledger audit verify" in told.err
     assert spent.rows("SELECT count(*) FROM ledger.journal WHERE type = 'period.sealed'") == [(0,)]
+
+    assert spent.rows("SELECT count(*) FROM notify.notices") == [(0,)], "nobody was to be told anything"
+    recipients = {"GPULEDGER_NOTIFICATIONS": str(write_recipients(tmp_path, "https://hooks.example.org/"))}
+    for _ in range(2):
+        again = spent("close", "run", FEBRUARY, "--cluster", "alpha", "--no-gate", **recipients)
+        assert again.status == 3
+    ((kind, body, target),) = spent.rows(
+        "SELECT kind, body::jsonb->'data', target FROM notify.notices JOIN notify.deliveries ON notice = id"
+    )
+    assert (kind, target) == ("close.failed", "webhook/chat")
+    assert (body["cluster"], body["period"], body["step"]) == ("alpha", FEBRUARY, "validate")
+    assert any("statement in the warehouse" in finding for finding in body["findings"])
 
     spent.change("DROP TRIGGER fault ON warehouse.statement; DELETE FROM warehouse.statement")
     spent.change("DELETE FROM warehouse.close")
