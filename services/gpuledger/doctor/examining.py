@@ -26,7 +26,7 @@ from gpuledger.notify.recipients import load_recipients
 from gpuledger.settings import Settings
 from gpuledger.streams.opening import open_broker
 from gpuledger.streams.topics import TOPICS
-from gpuledger.warehouse import reads
+from gpuledger.warehouse import spans
 
 _ROLES = ("gpuledger_owner", "gpuledger_writer", "gpuledger_reader")
 _DAY, _WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
@@ -143,7 +143,7 @@ def _facts(
         liveness.with_inventory(reader),
     )
     measured, unknown = liveness.measured_since(reader, now - _DAY), liveness.unknown_runs(reader, now - _DAY)
-    spans, seen = reads.spans(reader), reads.seen(reader)
+    rolled_up, seen = spans.spans(reader), spans.seen(reader)
     policy = {each.cluster: each for each in policy_status.read(reader)}
     sources: dict[str, list[Source]] = {}
     for mark in watermarks.watermarks(reader):
@@ -174,7 +174,7 @@ def _facts(
             unmapped=foreign.get(name, ()),
             unknown_runs=unknown.get(name, ()),
             has_samples=name in measured,
-            rolled_up_to=spans[name].to_at if name in spans else None,
+            rolled_up_to=rolled_up[name].to_at if name in rolled_up else None,
             unseen_rows=max(0, book.rows - seen_seq),
             seen_at=seen_at,
             leader=status.leader if status is not None else None,

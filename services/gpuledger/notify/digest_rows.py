@@ -12,7 +12,7 @@ from gpuledger.notify.digests import Week, by_node, last_week, rows_of
 from gpuledger.notify.payloads import DigestWaits, WeeklyDigest
 from gpuledger.warehouse.budgets import budget_rows
 from gpuledger.warehouse.owed import OwedBy, OwedQuery, owed
-from gpuledger.warehouse.reads import spans
+from gpuledger.warehouse.spans import spans
 from gpuledger.warehouse.tables import waste_day
 from gpuledger.warehouse.waits import WaitsBy, WaitsQuery, waits
 

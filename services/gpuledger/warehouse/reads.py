@@ -12,10 +12,12 @@ from enum import StrEnum
 from typing import Any, assert_never
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from gpuledger.database.engine import Reader
+from gpuledger.database.metadata import Instant
 from gpuledger.kernel.calendar import Calendar
-from gpuledger.kernel.clock import instant
+from gpuledger.kernel.clock import instant, seconds
 from gpuledger.kernel.errors import Refused
 from gpuledger.warehouse.readings import Impact, Sums, ratio
 from gpuledger.warehouse.tables import (
@@ -52,7 +54,6 @@ _AMOUNTS = (
 )
 # Written into the statement: PostgreSQL must see one expression in SELECT and GROUP BY, not two parameters.
 _UTC: sa.ColumnElement[str] = sa.literal_column("'UTC'")
-_DAY_FORM: sa.ColumnElement[str] = sa.literal_column("'YYYY-MM-DD'")
 _HOUR_FORM: sa.ColumnElement[str] = sa.literal_column("""'YYYY-MM-DD"T"HH24:MI:SS"Z"'""")
 _MONTH_FORM: sa.ColumnElement[str] = sa.literal_column("'YYYY-MM'")
 _ALWAYS_KNOWN = ("allocated_gpu_ms", "unallocated_gpu_ms", "sampled_gpu_ms", "used_gpu_ms")
@@ -275,10 +276,13 @@ def _sums(amounts: Mapping[str, int | None]) -> Sums:
 def _owed(reader: Reader, query: LayersQuery, calendar: Calendar) -> dict[str, OwedSums]:
     """Return key -> sums of delivered and owed; each account is cut at what it was owed on each cluster."""
     table = owed_hour
+    names: list[str] = []
     if query.by in _OF_DAYS:
-        zone = sa.literal(calendar.timezone, literal_execute=True)
-        form = _DAY_FORM if query.by is LayersBy.DAY else _MONTH_FORM
-        key: sa.ColumnElement[str] = sa.func.to_char(sa.func.timezone(zone, table.c.hour_at), form)
+        names, starts = _days(reader, query, calendar)
+        if not names:
+            return {}
+        # A day is looked up among the beginnings of days: a clock read and written for each hour takes twice as long.
+        key: sa.ColumnElement[Any] = sa.func.width_bucket(table.c.hour_at, sa.literal(starts, ARRAY(Instant)))
     else:
         key = _key(query.by, table)
     per_account = (
@@ -300,7 +304,27 @@ def _owed(reader: Reader, query: LayersQuery, calendar: Calendar) -> dict[str, O
         _sum(sa.func.least(columns.delivered, columns.owed)),
         _sum(columns.met),
     ).group_by(columns.key)
-    return {row[0]: OwedSums(*row[1:]) for row in reader.execute(statement)}
+    return {names[row[0] - 1] if names else row[0]: OwedSums(*row[1:]) for row in reader.execute(statement)}
+
+
+def _days(reader: Reader, query: LayersQuery, calendar: Calendar) -> tuple[list[str], list[dt.datetime]]:
+    """Return the names of the days or months that hold owed hours of a window, and when each begins."""
+    column = owed_hour.c.hour_at
+    first, last = reader.execute(
+        sa.select(sa.func.min(column), sa.func.max(column)).where(*_within(query, owed_hour, calendar))
+    ).one()
+    if first is None:
+        return [], []
+    day, end = (calendar.day_of(seconds(at)) for at in (first, last))
+    names: list[str] = []
+    starts: list[dt.datetime] = []
+    while day <= end:
+        name = day.isoformat() if query.by is LayersBy.DAY else calendar.period_of(day)
+        if names[-1:] != [name]:
+            names.append(name)
+            starts.append(instant(calendar.day_start_s(day)))
+        day += dt.timedelta(days=1)
+    return names, starts
 
 
 def _key(by: LayersBy, table: sa.Table) -> sa.ColumnElement[str]:
@@ -352,32 +376,6 @@ def _sum(
 
 def _text(value: Decimal | None) -> str | None:
     return None if value is None else str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """What of a cluster has been rolled up: the half-open interval of its hours."""
-
-    from_at: dt.datetime
-    to_at: dt.datetime
-
-
-def spans(reader: Reader) -> dict[str, Span]:
-    """Return cluster -> the interval that has been rolled up; clusters without any are absent."""
-    column = layer_metrics_hour.c
-    statement = sa.select(column.cluster, sa.func.min(column.hour_at), sa.func.max(column.hour_at)).group_by(
-        column.cluster
-    )
-    return {
-        cluster: Span(first, last + dt.timedelta(hours=1))
-        for cluster, first, last in reader.execute(statement)
-    }
-
-
-def seen(reader: Reader) -> dict[str, tuple[int, dt.datetime]]:
-    """Return cluster -> the newest row of its book that a roll-up has seen, and when it looked."""
-    rows = reader.execute(sa.select(watermark.c.cluster, watermark.c.ledger_seq, watermark.c.as_of_at))
-    return {cluster: (seq, at) for cluster, seq, at in rows}
 
 
 def as_of(reader: Reader, cluster: str | None) -> dt.datetime | None:

@@ -203,16 +203,34 @@ def test_days_are_the_organisations(engine: sa.Engine) -> None:
     ]
 
 
-def test_a_span_is_what_was_rolled_up(engine: sa.Engine) -> None:
-    with reading(engine) as reader:
-        assert reads.spans(reader) == {}
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kathmandu", "America/Havana"])
+def test_owed_hours_fall_into_the_days_of_the_organisations_zone(engine: sa.Engine, zone: str) -> None:
+    """Over both changes of clocks, each hour into the day that holds it, and each month into its own."""
+    calendar = Calendar(zone)
+    hours = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=n) for n in range(0, 365 * 24, 5)]
     _fill(
         engine,
-        layer_metrics_hour,
-        [_layer("alpha", hour_at=MONDAY, installed_gpu_ms=HOUR, allocated_gpu_ms=0)],
+        owed_hour,
+        [
+            {"cluster": "alpha", "hour_at": at, "account": "a", "owed_gpu_ms": 2, "delivered_gpu_ms": 1}
+            | {"entitlement_gpu_ms": 2, "demand_gpu_ms": 2}
+            for at in hours
+        ],
     )
-    with reading(engine) as reader:
-        assert reads.spans(reader) == {"alpha": reads.Span(MONDAY, MONDAY + dt.timedelta(hours=1))}
+    days = sorted({calendar.day_of(seconds(at)) for at in hours})
+    _fill(
+        engine,
+        layer_metrics_day,
+        [_layer("alpha", day=day, installed_gpu_ms=1, allocated_gpu_ms=0) for day in days],
+    )
+    for by, key in ((LayersBy.DAY, dt.date.isoformat), (LayersBy.MONTH, calendar.period_of)):
+        expected: dict[str, int] = {}
+        for at in hours:
+            name = key(calendar.day_of(seconds(at)))
+            expected[name] = expected.get(name, 0) + 2
+        with reading(engine) as reader:
+            rows = reads.layers(reader, LayersQuery(by, "alpha"), calendar)
+        assert {row.key: row.owed.owed_gpu_ms for row in rows if row.owed} == expected
 
 
 def test_a_month_is_the_sum_of_its_days_in_the_organisations_zone(engine: sa.Engine) -> None:

@@ -15,7 +15,7 @@ from gpuledger.identity.roles import Right
 from gpuledger.kernel.clock import iso
 from gpuledger.ledger import queries
 from gpuledger.ledger.as_of import heads_at
-from gpuledger.warehouse import budgets, reads
+from gpuledger.warehouse import budgets, reads, spans
 
 ROLLED_UP_SINCE = "it was rolled up again since, and the warehouse keeps no earlier state"
 NOT_ROLLED_UP = "nothing of this cluster has been rolled up yet: gpuledger rollup"
@@ -44,7 +44,7 @@ def router(context: Context) -> APIRouter:
                 for status in _heads(reader, believed)
                 if status.book != ORG_BOOK and caller.reaches(status.book)
             ]
-            spans, periods = reads.spans(reader), budgets.periods(reader)
+            rolled_up, periods = spans.spans(reader), budgets.periods(reader)
             gone = {
                 status.book
                 for status in heads
@@ -53,7 +53,7 @@ def router(context: Context) -> APIRouter:
         rows = [
             {**_cluster(status, None, []), "reason": ROLLED_UP_SINCE}
             if status.book in gone
-            else _cluster(status, spans.get(status.book), periods.get(status.book, []))
+            else _cluster(status, rolled_up.get(status.book), periods.get(status.book, []))
             for status in heads
         ]
         return {"clusters": rows, "as_of": context.as_of(believed)}
@@ -80,7 +80,7 @@ def _heads(reader: Reader, believed: dt.datetime | None) -> list[queries.BookSta
     return queries.book_heads(reader) if believed is None else heads_at(reader, believed)
 
 
-def _cluster(status: queries.BookStatus, span: reads.Span | None, periods: list[str]) -> dict[str, Any]:
+def _cluster(status: queries.BookStatus, span: spans.Span | None, periods: list[str]) -> dict[str, Any]:
     return {
         "cluster": status.book,
         "rows": status.rows,
