@@ -19,13 +19,13 @@ from gpuledger.kernel.clock import SystemClock
 
 CHANGES = {
     "admit", "agent nvml", "archive write",
-    "audit export-heads", "budget adjust", "budget apply", "budget grant", "budget transfer",
+    "audit export-heads", "backup", "budget adjust", "budget apply", "budget grant", "budget transfer",
     "close reopen", "close run", "collect kubernetes", "collect slurm", "collect slurm-jobcomp", "cycle", "db upgrade",
     "demo", "dlq discard", "dlq retry", "enforce kai", "enforce kueue", "enforce slurm", "import", "incident credit",
     "incident reverse", "ingest", "inventory apply", "login-files", "mapping apply", "notify run", "notify test",
     "period open", "policy run", "policy-data apply", "proposal approve", "proposal comment", "proposal make",
-    "proposal reject", "proposal withdraw", "rebuild", "reconcile slurm", "rollup", "serve", "tick", "token create",
-    "token revoke", "token rotate", "topics create", "user erase",
+    "proposal reject", "proposal withdraw", "rebuild", "reconcile slurm", "restore", "rollup", "serve", "tick",
+    "token create", "token revoke", "token rotate", "topics create", "user erase",
 }  # fmt: skip
 """Commands that book, write or serve something; a dry run of one shows what it would do now."""
 OF_CLIENT = {"admit", "divide", "grant", "post_events", "propose", "say", "transfer"}

@@ -87,6 +87,8 @@ COMMANDS = {
     "incident": Entry("incidents:app", "Hardware failures and their credits."),
     "user": Entry("users:app", "People whose names the ledger keeps aside."),
     "notify": Entry("notifying:app", "Tell people: budgets, failed checks, closes, proposals."),
+    "backup": Entry("backups:backup", "Write all that the ledger keeps into one file."),
+    "restore": Entry("backups:restore", "Bring a backup back, and verify every row."),
     "doctor": Entry("doctor:doctor", "Say what is wrong with an installation, and what mends it."),
     "login-files": Entry("login_files:login_files", "Keep what login nodes and portals show."),
     "token": Entry("tokens:app", "Who may ask the API, and how far they reach."),

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,9 +18,11 @@ from gpuledger.cli.running import pipeline_env
 from gpuledger.kernel.exits import PROBLEMS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import sqlalchemy as sa
 
-    from gpuledger.close.run import Outcome
+    from gpuledger.close.run import OnStep, Outcome
     from gpuledger.close.steps import Closer, Compare, Gate, Stopped
     from gpuledger.kernel.errors import GpuledgerError
     from gpuledger.settings import Settings
@@ -64,9 +67,7 @@ def run(
     from gpuledger import settings
     from gpuledger.close import steps
     from gpuledger.close.run import run as close
-    from gpuledger.close.steps import Stopped
     from gpuledger.database.opening import open_database
-    from gpuledger.kernel.errors import GpuledgerError
 
     config = settings.load()
     document: dict[str, object] = {"cluster": cluster, "period": period, "applied": False}
@@ -76,13 +77,7 @@ def run(
         steps.check(closer)
         note(f"~ close    {cluster} {period}")
         if not dry_run and agreed(1, yes=yes):
-            begun: list[str] = []
-
-            def on_step(step: str) -> None:
-                begun.append(step)
-                note(f"  {step}")
-
-            try:
+            with _having_told(config, closer, as_json=as_json) as on_step:
                 outcome = close(
                     closer,
                     compare=compare,
@@ -90,11 +85,6 @@ def run(
                     gate=_gate(config, engine) if gate else None,
                     on_step=on_step,
                 )
-            except GpuledgerError as error:
-                _have_told(config, closer, begun, error)
-                if isinstance(error, Stopped):
-                    raise _told(error, as_json=as_json) from error
-                raise
             document |= {**outcome.as_json(), "applied": True}
             _show(outcome, cluster, period, as_json=as_json)
     if as_json:
@@ -190,8 +180,28 @@ def _gate(config: "Settings", engine: "sa.Engine") -> "Gate | None":
     return gate
 
 
+@contextmanager
+def _having_told(config: "Settings", closer: "Closer", *, as_json: bool) -> "Iterator[OnStep]":
+    """Say each step of a close as it begins; have people told where it stops, for a timer reads nothing."""
+    from gpuledger.close.steps import Stopped
+    from gpuledger.kernel.errors import GpuledgerError
+
+    begun: list[str] = []
+
+    def on_step(step: str) -> None:
+        begun.append(step)
+        note(f"  {step}")
+
+    try:
+        yield on_step
+    except GpuledgerError as error:
+        _have_told(config, closer, begun, error)
+        if isinstance(error, Stopped):
+            raise _told(error, as_json=as_json) from error
+        raise
+
+
 def _have_told(config: "Settings", closer: "Closer", begun: list[str], error: "GpuledgerError") -> None:
-    """Have people told that a close stopped; who runs it reads it here, and a timer reads nothing."""
     from gpuledger.close.steps import Stopped
     from gpuledger.notify.following import close_failed
     from gpuledger.notify.noting import note_found

@@ -1,5 +1,6 @@
 """Run the shipped Alembic migrations."""
 
+import io
 from typing import TYPE_CHECKING
 
 from gpuledger.kernel.errors import Unavailable
@@ -28,6 +29,19 @@ def upgrade(url: str, revision: str = "head") -> None:
             f"the database cannot be migrated now: {error.orig}",
             hint="check GPULEDGER_DATABASE_URL and that no other migration runs, then try again",
         ) from error
+
+
+def provide_roles(url: str) -> None:
+    """Make the roles that are missing, and the login a member of each, as before a migration; change nothing else.
+
+    Raises:
+        Refused: When the login may not; says what an administrator has to run.
+    """
+    from alembic import command
+
+    config = _config(url)
+    config.stdout = io.StringIO()  # where the schema stands is nobody's question
+    command.current(config)
 
 
 def check(url: str) -> None:

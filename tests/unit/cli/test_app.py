@@ -73,6 +73,8 @@ COMMANDS = (
     "rebuild",
     "audit",
     "notify",
+    "backup",
+    "restore",
     "doctor",
     "login-files",
     "token",
