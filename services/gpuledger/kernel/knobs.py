@@ -83,6 +83,8 @@ class PolicyConfig:
         grace_s: From the order to leave until the GPUs are expected back.
         victims: Which runs leave first of those that may: who lose least work, or whose accounts used most.
         reservations: Whether the first of a size class that finds no room gets a date.
+        unallocated_keeps_after_s: Once unallocated work has waited for so long, hosts are kept for it from other
+            unallocated work; 0 for never.
         availability_target_permille: What is hoped for of the first layer; like those of the other layers it is shown
             beside the figure and decides nothing. 0 for none.
         occupancy_target_permille: Of the second.
@@ -107,6 +109,7 @@ class PolicyConfig:
     grace_s: int = _knob(60, _S_OR_0)
     victims: str = _knob("least-work", Range(words=("least-work", "most-used")), before="most-used")
     reservations: str = _knob("heads", Range(words=("heads", "none")), before="heads")
+    unallocated_keeps_after_s: int = _knob(0, _S_OR_0, before=0)
     availability_target_permille: int = _knob(0, _PER_MILLE, before=0)
     occupancy_target_permille: int = _knob(0, _PER_MILLE, before=0)
     impact_target_permille: int = _knob(0, _PER_MILLE, before=0)

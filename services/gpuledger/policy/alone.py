@@ -28,7 +28,7 @@ class Lone(NamedTuple):
 
 
 def alone(
-    waiting: Iterable[PendingWorkload], room: Room, at_s: int, *, is_funded: bool
+    waiting: Iterable[PendingWorkload], room: Room, at_s: int, *, is_funded: bool, keeps_after_s: int = 0
 ) -> tuple[Lone, ...] | None:
     """Return the starts that are all that ``run_cycle`` orders, in its order; None when only a cycle can say.
 
@@ -37,6 +37,7 @@ def alone(
         room: What its hosts have free; it stays as it is.
         at_s: The instant of the cycle.
         is_funded: Whether shares are above 0 all along the path of the account.
+        keeps_after_s: Once unallocated work has waited for so long, hosts are kept for it; 0 for never.
     """
     queue = sorted(
         (not (is_funded and one.minimum_runtime_s > 0), -one.priority, one.submitted_at_s, one.workload, one)
@@ -52,6 +53,8 @@ def alone(
         if placement is None or one.eligible_at_s > at_s:
             return None
         if len(queue) > 1:
+            if is_unallocated and 0 < keeps_after_s <= at_s - one.eligible_at_s:
+                return None
             room.take(placement)
         found.append(Lone(one.workload, placement, "unallocated" if is_unallocated else "allocated"))
     return tuple(found)

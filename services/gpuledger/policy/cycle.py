@@ -15,6 +15,7 @@ from gpuledger.policy.credits import Credit, divide_by_credits
 from gpuledger.policy.decisions import Walk
 from gpuledger.policy.fair_share import lines, next_milli, order_leaves, turns_of
 from gpuledger.policy.issue import issue
+from gpuledger.policy.keeping import kept_for, leaves_of
 from gpuledger.policy.outcomes import Action, Decision, Shared
 from gpuledger.policy.placement import HostState
 from gpuledger.policy.preemption import Preemption
@@ -128,7 +129,7 @@ def _run_cycle(state: ClusterState, config: PolicyConfig) -> Cycle:
     turns = turns_of(queues)
     holders = turns.of({kept.workload for kept in state.reservations})
     walk = Walk(holders, state, yard, preemption, config)
-    decided = tuple(walk.decide(turns))
+    decided = tuple(walk.decide(turns, kept_for(leaves_of(queues["unallocated"]), state.at_s, config)))
     return Cycle(
         cluster=state.cluster,
         at_s=state.at_s,

@@ -64,6 +64,8 @@ class Walk:
         """The first of the queue, where what others have reserved leaves no hosts for it: nobody gets a new bound."""
         self._awaits_promises = False
         """Whether promises alone are in its way: then nobody gets a new promise either."""
+        self._kept_for: str | None = None
+        """The unallocated work that hosts are kept for, from when on unallocated work is decided for."""
         self._aheads: dict[SizeClass, explain.Ahead] = {}
         self._outlooks: dict[Ask, Outlook] = {}
         self._failed: dict[Ask, Outlook] = {}
@@ -74,18 +76,32 @@ class Walk:
         """Likewise, who found no room with runs of its own account: the account, milli-GPU, model and priority."""
         self._seen = yard.version
 
-    def decide(self, turns: Turns) -> Iterator[Decision | Shared]:
+    def keep_for(self, workload: PendingWorkload | None) -> None:
+        """Keep hosts from all unallocated work but this; every funded turn is decided. None keeps nothing."""
+        if workload is not None:
+            self._kept_for = workload.workload
+            self.yard.set_aside(workload.gpus_milli, workload.gpu_model)
+
+    def decide(self, turns: Turns, keeper: PendingWorkload | None = None) -> Iterator[Decision | Shared]:
         """Yield the decision of every turn, in order, then the runs that have to leave, by id.
 
         Most wait as others do: of these no turn is made.
+
+        Args:
+            turns: All of them, funded work first.
+            keeper: For whom hosts are kept from other unallocated work.
         """
         shared, kept, may_take_own = self._outlooks.get, self.book.kept, self.preemption.may_take_own
         for entry, line, place, before in turns.places():
             gang = entry[WORKLOAD]
+            if keeper is not None and entry[ASK][0] == "unallocated":
+                self.keep_for(keeper)
+                keeper = None
             outlook = shared(entry[ASK]) or self._renewed(Turn(entry, line, place, before))
             if (
                 outlook is None
                 or gang.workload in kept
+                or gang.workload == self._kept_for
                 or (
                     outlook.is_funded
                     and may_take_own(gang.account, gang.priority)
@@ -129,7 +145,8 @@ class Walk:
         if held is not None:
             self.preemption.forget()
         safe_until_s = self._safe_until_s(turn.ask)
-        placement = self.yard.fit_now(gang.gpus_milli, gang.gpu_model, safe_until_s)
+        fit = self.yard.fit_aside if gang.workload == self._kept_for else self.yard.fit_now
+        placement = fit(gang.gpus_milli, gang.gpu_model, safe_until_s)
         free_milli = self.yard.free_milli
         if placement is not None:
             reason, numbers = "", dict[str, int]()

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.apportion import apportion
@@ -122,6 +123,23 @@ class Room:
             if gpu_model in (None, model)
         )
 
+    def emptiest(self, gpus_milli: int, gpu_model: str | None = None) -> Placement:
+        """Return the hosts that come closest to having room for a gang: what each is to give, free or not.
+
+        Of hosts of one model and size those with the most free GPUs, the first by name of equals; of several kinds of
+        hosts the one where the gang lacks least. Nothing where no hosts would do.
+
+        Args:
+            gpus_milli: What it asks for.
+            gpu_model: The model it insists on; None takes any.
+        """
+        found = [
+            fit
+            for (model, size), shelf in self._shelves.items()
+            if gpu_model in (None, model) and (fit := shelf.emptiest(gpus_milli, size))
+        ]
+        return min(found, key=lambda fit: fit.lacking_milli).placement if found else {}
+
     def scatter(self, gpus_milli: int) -> Placement:
         """Return GPUs for what fits nowhere: what is free, host by host, and the rest on the first host again."""
         placement: dict[str, int] = {}
@@ -177,6 +195,13 @@ class Room:
             shelf.put(host, free_milli)
 
 
+class _Nearly(NamedTuple):
+    """Hosts that may have too little room for a gang, and how much they lack."""
+
+    lacking_milli: int
+    placement: Placement
+
+
 class _Shelf:
     """Hosts of one model and size, sorted by what is free on them."""
 
@@ -216,6 +241,17 @@ class _Shelf:
                 return None
             placement[best] = rest
         return placement
+
+    def emptiest(self, gpus_milli: int, size_milli: int) -> "_Nearly | None":
+        """Return where a gang lacks least, or None where there are too few hosts."""
+        parts = [size_milli] * (gpus_milli // size_milli)
+        parts += [rest] if (rest := gpus_milli % size_milli) else []
+        by_room = [(amount, host) for amount in reversed(self._amounts) for host in self._hosts[amount]]
+        if len(by_room) < len(parts):
+            return None
+        taken = list(zip(by_room, parts, strict=False))
+        lacking_milli = sum(max(part - max(amount, 0), 0) for (amount, _), part in taken)
+        return _Nearly(lacking_milli, {host: part for (_, host), part in taken})
 
     def would_fit(self, more: Mapping[int, int], gpus_milli: int, size_milli: int) -> bool:
         """Say whether there would be hosts for a gang with so many more hosts that have so much free."""

@@ -25,10 +25,11 @@ from typing import NamedTuple
 from gpuledger.policy.blocks import Blocks, Spot
 from gpuledger.policy.decisions import Walk
 from gpuledger.policy.fair_share import Turn
+from gpuledger.policy.keeping import kept_for
 from gpuledger.policy.lines import ASK, WORKLOAD, Ask, Entry, Rank, firsts
 from gpuledger.policy.outcomes import Decision, Shared
 from gpuledger.policy.preemption import Preemption
-from gpuledger.policy.state import ClusterState, PolicyConfig, WorkClass
+from gpuledger.policy.state import ClusterState, PendingWorkload, PolicyConfig, WorkClass
 from gpuledger.policy.yard import SizeClass, Yard
 
 _Kind = tuple[int, str | None, int]
@@ -246,10 +247,22 @@ def walk_sparsely(
         blocks = queue.ordered() if isinstance(queue, Unfunded) else queue
         if not blocks.lines:
             continue
-        own = preemption.least_of_own() if klass == "allocated" else {}
-        decided += SparseWalk(walk, blocks, before[klass], named.get(klass, ()), own).decide()
+        spots, own = list(named.get(klass, ())), {}
+        if klass == "allocated":
+            own = preemption.least_of_own()
+        elif (keeper := kept_for(blocks.leaves.values(), state.at_s, config)) is not None:
+            walk.keep_for(keeper)
+            spots += _spot_of(keeper, blocks, spots)
+        decided += SparseWalk(walk, blocks, before[klass], spots, own).decide()
     decided += walk.leaving()
     return walk, decided
+
+
+def _spot_of(keeper: PendingWorkload, blocks: Blocks, named: Sequence[Spot]) -> list[Spot]:
+    """Return where the first of an account stands, unless it is named already."""
+    leaf = next(path for path, line in blocks.leaves.items() if line.entries[0][WORKLOAD] is keeper)
+    spot = blocks.climb(leaf, 0)
+    return [] if spot in named else [spot]
 
 
 def turn_at(blocks: Blocks, spot: Spot, before: int) -> Turn:

@@ -85,6 +85,8 @@ class Yard:
         self.free_milli = sum(self._free.values())
         self._started_on: dict[str, list[Occupant]] = {}
         self._promised: Counter[str] = Counter()
+        self._aside: dict[str, int] = {}
+        """What nobody starts on, for who comes first of those who take from nobody."""
         self.deadlines = Deadlines()
         self._bounds: list[Reservation] = []
         self._bound_on: dict[str, Reservation] = {}
@@ -188,6 +190,21 @@ class Yard:
             if host in soon:
                 soon[host] = min(soon[host], self._beside(host, bound))
         return self._lasting.would_fit(soon, gpus_milli, self._of(gpu_model))
+
+    def set_aside(self, gpus_milli: int, gpu_model: str | None) -> None:
+        """Keep what is free of the hosts that come closest to having room for a gang, up to what it asks of each."""
+        self._aside = dict(self._freshened().emptiest(gpus_milli, self._of(gpu_model)))
+        for host in self._aside:
+            self._change(host)
+
+    def fit_aside(self, gpus_milli: int, gpu_model: str | None, safe_until_s: int) -> Placement | None:
+        """Return where the gang may start now for which hosts are kept; see ``fit_now``."""
+        aside, self._aside = self._aside, {}
+        self._stale.update(aside)
+        placement = self.fit_now(gpus_milli, gpu_model, safe_until_s)
+        self._aside = aside
+        self._stale.update(aside)
+        return placement
 
     def holds_soon(self, placement: Placement) -> bool:
         """Say whether exactly these GPUs can be promised."""
@@ -352,7 +369,8 @@ class Yard:
     def _available(self, host: str) -> int:
         """Return what may start on a host, whatever bound reservations there are."""
         free_milli = self._free[host]
-        return min(free_milli, self._soon[host], *self.deadlines.left(host, free_milli, self.leaving))
+        left_milli = min(free_milli, self._soon[host], *self.deadlines.left(host, free_milli, self.leaving))
+        return left_milli - self._aside.get(host, 0)
 
     def _lasts(self, host: str) -> int:
         """Return what may be promised on a host: soon, and for as long as it takes."""

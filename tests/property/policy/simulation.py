@@ -5,6 +5,8 @@ import re
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 
+from tests.property.policy.keeping import is_kept_out
+
 from gpuledger.policy.credits import Credit
 from gpuledger.policy.cycle import (
     AccountState,
@@ -337,7 +339,7 @@ def check_work_conserving(world: World, cycle: Cycle, starts: dict[str, dict[str
                 free[host] -= milli
     kinds = {host.host: (host.gpu_model, host.gpus_milli) for host in world.hosts}
     for job in world.waiting():
-        if job.name in starts or job.eligible_s > world.at_s:
+        if job.name in starts or job.eligible_s > world.at_s or is_kept_out(world, job):
             continue
         for kind in {kinds[host] for host in free}:
             if job.model not in (None, kind[0]):

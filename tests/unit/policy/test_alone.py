@@ -60,3 +60,10 @@ def test_of_several_the_funded_come_first_and_then_priority_submission_and_id_de
 def test_while_not_all_of_several_fit_only_a_cycle_can_say(gpus: tuple[int, ...]) -> None:
     waiting = [pending(f"w{n}", "a", gpus=each) for n, each in enumerate(gpus)]
     assert alone(waiting, Room(hosts(8, 4)), AT_S, is_funded=True) is None
+
+
+def test_where_hosts_are_kept_for_one_of_several_only_a_cycle_can_say() -> None:
+    waits = [pending("v", "a", hours=0), pending("w", "a", hours=0)]
+    assert alone(waits, ROOM, AT_S, is_funded=True, keeps_after_s=AT_S) is None
+    assert alone(waits, ROOM, AT_S, is_funded=True, keeps_after_s=AT_S + 1) is not None
+    assert alone(waits[:1], ROOM, AT_S, is_funded=True, keeps_after_s=AT_S) is not None

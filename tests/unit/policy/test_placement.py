@@ -1,6 +1,9 @@
 """Gangs on hosts of eight GPUs: packing, whole hosts, models, and hosts that are not there."""
 
+from dataclasses import replace
+
 import pytest
+from tests.unit.policy.forests import hosts
 
 from gpuledger.kernel.errors import Refused
 from gpuledger.policy.placement import HostState, Room, split
@@ -125,3 +128,18 @@ def test_a_run_of_which_the_total_is_known_is_split_over_its_hosts(
 ) -> None:
     expected = {host: round(count * 1000) for host, count in placed.items()}
     assert split(round(gpus * 1000), {host: size * 1000 for host, size in sizes.items()}) == expected
+
+
+def test_the_hosts_that_come_closest_to_having_room_are_the_emptiest() -> None:
+    room = Room(hosts(8, 8, 8), [{"h0": 2000}, {"h1": 7000}, {"h2": 3000}])
+    assert room.emptiest(16_000) == {"h0": 8000, "h2": 8000}
+    assert room.emptiest(10_000) == {"h0": 8000, "h2": 2000}
+    assert room.emptiest(4_000) == {"h0": 4000}
+    assert room.emptiest(25_000) == {}
+
+
+def test_of_several_kinds_of_hosts_it_is_where_a_gang_lacks_least() -> None:
+    both = [*hosts(8, 8), *(replace(host, host=f"b{host.host}", gpu_model="b") for host in hosts(8, 8))]
+    room = Room(both, [{"h0": 1000}, {"h1": 1000}, {"bh0": 5000}])
+    assert room.emptiest(16_000) == {"h0": 8000, "h1": 8000}
+    assert room.emptiest(16_000, "b") == {"bh1": 8000, "bh0": 8000}

@@ -115,7 +115,13 @@ class Gpuledger:
         if not waiting or not self._is_quiet():
             return []
         is_funded = self._books.is_funded(next(iter(waiting)).account)
-        found = alone(waiting, self._books.room, cluster.at_s, is_funded=is_funded)
+        found = alone(
+            waiting,
+            self._books.room,
+            cluster.at_s,
+            is_funded=is_funded,
+            keeps_after_s=self._config.unallocated_keeps_after_s,
+        )
         return [self._started(*lone, cluster) for lone in found or ()]
 
     def _catch_up(self, at_s: int) -> None:
