@@ -25,14 +25,26 @@ def login_files(
 ) -> None:
     """Ask the ledger API for balances, and write them by person: for gbalance --login, and for Open OnDemand.
 
-    Run it by a timer. The token needs to read every account and who used it: role auditor.
+    Run it by a timer where the database is, which alone knows the names of people. The token needs to read every
+    account and who used it: role auditor.
     """
+    from gpuledger import settings
+    from gpuledger.database.engine import reading
+    from gpuledger.database.opening import open_database
     from gpuledger.kernel.clock import SystemClock
+    from gpuledger.ledger.identity import names_of
     from gpuledger.login.asking import open_client
     from gpuledger.login.gathering import write_files
 
-    with open_client() as client:
-        written = write_files(client, to, days=days, members=members, now=SystemClock().now())
+    with open_database(settings.load()) as engine, reading(engine) as reader, open_client() as client:
+        written = write_files(
+            client,
+            to,
+            lambda tokens: {str(token): name for token, name in names_of(reader, tokens).items()},
+            days=days,
+            members=members,
+            now=SystemClock().now(),
+        )
     if as_json:
         print_json({"files": [str(path) for path in written]})
         return

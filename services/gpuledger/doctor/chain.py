@@ -50,6 +50,7 @@ class ClusterFacts:
         ticked_at: Its newest tick; None before the first.
         open_runs: Runs that have not ended, as far as is known.
         has_inventory: Whether its GPUs are known.
+        has_work: Whether anything in its book held a GPU, or asks for one.
         unmapped: Foreign names without an owner, most GPU-time first, with that time.
         unknown_runs: Names by which GPUs report runs of the last day that no scheduler has told of.
         has_samples: Whether a GPU was measured in the last day.
@@ -68,6 +69,7 @@ class ClusterFacts:
     ticked_at: dt.datetime | None = None
     open_runs: int = 0
     has_inventory: bool = True
+    has_work: bool = True
     unmapped: Sequence[tuple[str, int]] = ()
     unknown_runs: Sequence[str] = ()
     has_samples: bool = True
@@ -87,6 +89,10 @@ class ClusterFacts:
 def of_cluster(facts: ClusterFacts, now: dt.datetime) -> Iterator[Finding]:
     """Judge a cluster, link by link, from its sources on; what is only imported owes no liveness."""
     yield from _sources(facts, now)
+    if not facts.has_work and not facts.has_inventory:
+        what = f"no record of {facts.cluster} holds a GPU: there is nothing to roll up"
+        yield Finding("events", Level.NOTE, what, cluster=facts.cluster)
+        return
     yield _tick(facts, now)
     yield _inventory(facts)
     yield _owners(facts)

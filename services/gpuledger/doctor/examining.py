@@ -142,6 +142,7 @@ def _facts(
         liveness.open_runs(reader),
         liveness.with_inventory(reader),
     )
+    work = liveness.with_work(reader)
     measured, unknown = liveness.measured_since(reader, now - _DAY), liveness.unknown_runs(reader, now - _DAY)
     rolled_up, seen = spans.spans(reader), spans.seen(reader)
     policy = {each.cluster: each for each in policy_status.read(reader)}
@@ -171,6 +172,7 @@ def _facts(
             ticked_at=instant(ticks[name]) if name in ticks else None,
             open_runs=runs.get(name, 0),
             has_inventory=name in inventory,
+            has_work=name in work,
             unmapped=foreign.get(name, ()),
             unknown_runs=unknown.get(name, ()),
             has_samples=name in measured,

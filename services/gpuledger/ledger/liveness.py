@@ -17,7 +17,19 @@ def open_runs(reader: Reader) -> dict[str, int]:
 
 def with_inventory(reader: Reader) -> set[str]:
     """Return the books of which some host is, or was, installed."""
-    return {book for (book,) in driver(reader).execute("SELECT DISTINCT book FROM ledger.hosts")}
+    rows = driver(reader).execute(
+        "SELECT book FROM ledger.books AS b WHERE EXISTS (SELECT FROM ledger.hosts AS h WHERE h.book = b.book)"
+    )
+    return {book for (book,) in rows}
+
+
+def with_work(reader: Reader) -> set[str]:
+    """Return the books in which anything held a GPU, or asks for one."""
+    rows = driver(reader).execute(
+        "SELECT book FROM ledger.books AS b WHERE EXISTS (SELECT FROM ledger.segments AS s WHERE s.book = b.book)"
+        " OR EXISTS (SELECT FROM ledger.waits AS w WHERE w.book = b.book)"
+    )
+    return {book for (book,) in rows}
 
 
 def measured_since(reader: Reader, since: dt.datetime) -> set[str]:
@@ -42,4 +54,4 @@ def unknown_runs(reader: Reader, since: dt.datetime) -> dict[str, list[str]]:
     return dict(rows.fetchall())
 
 
-__all__ = ["measured_since", "open_runs", "unknown_runs", "with_inventory"]
+__all__ = ["measured_since", "open_runs", "unknown_runs", "with_inventory", "with_work"]

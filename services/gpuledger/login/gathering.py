@@ -4,7 +4,7 @@ import csv
 import datetime as dt
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -17,18 +17,22 @@ from gpuledger.login import kept, portal
 if TYPE_CHECKING:
     from gpuledger.client import LedgerClient
 
+Names = Callable[[Collection[str]], Mapping[str, str]]
+"""Tells token -> name."""
+
 LOGIN_FILE = "login.json"
 _HEADER = ["person", "account"]
 
 
 def write_files(
-    client: "LedgerClient", folder: Path, *, days: int, members: Path | None, now: dt.datetime
+    client: "LedgerClient", folder: Path, names: Names, *, days: int, members: Path | None, now: dt.datetime
 ) -> list[Path]:
     """Write the file of login lines, and one of balances for the portal of each cluster; return their paths.
 
     Args:
         client: Asks as somebody who may read every account and who used it.
         folder: Where they are written; it must be there.
+        names: Tells the names of people from the tokens that stand for them in the books; who was erased is absent.
         days: Who used an account within so many days is told its balance.
         members: A CSV file of more people, with the columns ``person`` and ``account``.
         now: The present.
@@ -49,7 +53,7 @@ def write_files(
                 "available_gpu_ms": each.available_gpu_ms,
             }
         )
-    people = _people(client, by_account, now - dt.timedelta(days=days), now)
+    people = _people(client, by_account, names, now - dt.timedelta(days=days), now)
     if members is not None:
         for person, account in read_members(members):
             people.setdefault(person, set()).add(account)
@@ -90,14 +94,19 @@ def read_members(file: Path) -> list[tuple[str, str]]:
 
 
 def _people(
-    client: "LedgerClient", accounts: Mapping[str, object], since: dt.datetime, now: dt.datetime
+    client: "LedgerClient", accounts: Mapping[str, object], names: Names, since: dt.datetime, now: dt.datetime
 ) -> dict[str, set[str]]:
+    users = {
+        account: [
+            row.key for row in client.usage("user", account=owner_of(account), from_=since, to=now).rows
+        ]
+        for account in accounts
+    }
+    known = names({token for tokens in users.values() for token in tokens})
     found: dict[str, set[str]] = {}
-    for account in accounts:
-        owner = owner_of(account)
-        for row in client.usage("user", account=owner, from_=since, to=now).rows:
-            if row.key:
-                found.setdefault(row.key, set()).add(account)
+    for account, tokens in users.items():
+        for name in filter(None, map(known.get, tokens)):
+            found.setdefault(name, set()).add(account)
     return found
 
 

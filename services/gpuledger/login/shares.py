@@ -5,7 +5,7 @@ for its TRES-seconds. The order itself is gpuledger's: ``FairShare`` and ``Level
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -83,10 +83,10 @@ class Row:
 
 
 def of_accounts(accounts: Iterable[Account], allocations: Sequence[Allocation]) -> tuple[Row, ...]:
-    """Return a row for each account, parents before their children.
+    """Return a row for each account that the cycle knows, parents before their children.
 
     Args:
-        accounts: The accounts that the caller may see.
+        accounts: The accounts that the caller may see, those of other clusters among them.
         allocations: What the newest cycle says of them.
     """
     by_path = {each.account: each for each in allocations if each.account}  # the root is nobody's row
@@ -96,13 +96,14 @@ def of_accounts(accounts: Iterable[Account], allocations: Sequence[Allocation]) 
     every = used_by_parent.get(_TOP, 0)
     shares = {each.account: each.share for each in accounts}
     rows = []
-    for path in sorted({*shares, *by_path}, key=lambda path: path.split("/")):
-        row = Row(path, path.count("/"), raw_shares=shares.get(path))
-        found = by_path.get(path)
-        if found is not None:
-            used = found.used_gpu_ms
-            row = replace(
-                row,
+    for path in sorted(by_path, key=lambda path: path.split("/")):
+        found = by_path[path]
+        used = found.used_gpu_ms
+        rows.append(
+            Row(
+                path,
+                path.count("/"),
+                raw_shares=shares.get(path),
                 norm_shares=Fraction(found.share_ppm, _WHOLE_PPM),
                 used_gpu_ms=used,
                 norm_usage=_part(used, every),
@@ -112,7 +113,7 @@ def of_accounts(accounts: Iterable[Account], allocations: Sequence[Allocation]) 
                 ratio=found.ratio,
                 allocation=found,
             )
-        rows.append(row)
+        )
     return tuple(rows)
 
 

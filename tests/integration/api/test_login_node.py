@@ -11,9 +11,11 @@ from fastapi.testclient import TestClient
 from tests.integration.ledger.books import Ledger
 
 from gpuledger.client import LedgerClient
+from gpuledger.database.engine import reading
 from gpuledger.identity.roles import Role
 from gpuledger.kernel.calendar import Calendar
 from gpuledger.kernel.clock import seconds
+from gpuledger.ledger.identity import names_of
 from gpuledger.login import asking, gbalance, gjob, gshare
 from gpuledger.login.gathering import write_files
 from gpuledger.policy.service import issue_cycle
@@ -96,10 +98,19 @@ def test_a_story_is_the_same_everywhere(ask: Ask, capsys: pytest.CaptureFixture[
 
 
 def test_files_for_login_and_portal(ask: Ask, own_ledger: Ledger, tmp_path: Path) -> None:
-    with asking.open_client() as client:
-        login, *portals = write_files(client, tmp_path, days=3660, members=None, now=own_ledger.clock.now())
+    with asking.open_client() as client, reading(own_ledger.engine) as reader:
+        login, *portals = write_files(
+            client,
+            tmp_path,
+            lambda tokens: names_of(reader, tokens),
+            days=3660,
+            members=None,
+            now=own_ledger.clock.now(),
+        )
     document = json.loads(login.read_text())
-    assert document["people"]
+    assert (
+        {name for name in document["people"] if not name.startswith("u-")} == set(document["people"]) != set()
+    )
     for account, rows in document["accounts"].items():
         for row in rows:
             path = f"/v1/balances/{account}?cluster={row['cluster']}&period={row['period']}"

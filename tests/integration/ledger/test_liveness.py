@@ -44,6 +44,7 @@ def test_runs_hosts_and_what_gpus_report(database_url: str) -> None:
     with reading(ledger.engine) as reader:
         assert liveness.open_runs(reader) == {"alpha": 1}
         assert liveness.with_inventory(reader) == {"alpha"}
+        assert liveness.with_work(reader) == {"alpha", "beta"}
         assert liveness.measured_since(reader, now - DAY) == {"alpha"}
         assert liveness.unknown_runs(reader, now - DAY) == {"alpha": ["job/1"]}
         assert liveness.unknown_runs(reader, now - 3 * DAY) == {"alpha": ["job/1"], "beta": ["job/9"]}

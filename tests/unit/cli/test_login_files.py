@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.login import scripted
 
+from gpuledger import settings
 from gpuledger.cli.login_files import login_files
 from gpuledger.kernel.errors import NotFound
 
@@ -15,9 +16,15 @@ ANSWERS = {
 }
 
 
+def _use(monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
+    monkeypatch.setenv("GPULEDGER_DATABASE_URL", database_url)
+    settings.load.cache_clear()
+
+
 def test_the_files_are_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, database_url: str
 ) -> None:
+    _use(monkeypatch, database_url)
     scripted.answer_with(monkeypatch, ANSWERS)
     login_files(tmp_path)
     assert capsys.readouterr().out == f"{tmp_path / 'login.json'}\n{tmp_path / 'ondemand-alpha.json'}\n"
@@ -26,7 +33,10 @@ def test_the_files_are_named(
     assert [Path(file).exists() for file in files] == [True, True]
 
 
-def test_what_the_ledger_refuses_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_the_ledger_refuses_writes_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str
+) -> None:
+    _use(monkeypatch, database_url)
     scripted.answer_with(monkeypatch, {})
     with pytest.raises(NotFound):
         login_files(tmp_path)

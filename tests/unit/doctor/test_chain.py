@@ -112,3 +112,8 @@ def test_a_live_cluster_without_policy_or_measurement_is_worth_a_note() -> None:
 
 def test_rows_that_came_just_now_are_not_late() -> None:
     assert {each.level for each in found(unseen_rows=5)} == {Level.FINE}
+
+
+def test_a_book_whose_records_hold_no_gpu_has_nothing_to_mend() -> None:
+    held = found(has_work=False, has_inventory=False, rolled_up_to=None)
+    assert [(each.link, each.level) for each in held] == [("sources", Level.FINE), ("events", Level.NOTE)]

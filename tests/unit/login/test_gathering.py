@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import stat
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,14 @@ from gpuledger.kernel.errors import Refused
 from gpuledger.login import asking, gathering
 
 NOW = dt.datetime(2026, 12, 8, 9, tzinfo=dt.UTC)
-USERS = {"org/a": ("ines", "tomas"), "org/b": ("tomas",), "org": ("maya",)}
+USERS = {"org/a": ("u-1", "u-2", "u-erased", "-"), "org/b": ("u-2",), "org": ("u-3",)}
+
+
+def NAMES(tokens: Collection[str]) -> dict[str, str]:  # noqa: N802 - a table
+    known = {"u-1": "ines", "u-2": "tomas", "u-3": "maya", "u-4": "nobody asks"}
+    return {token: known[token] for token in tokens if token in known}
+
+
 ANSWERS = {
     "/v1/balances": {
         "balances": [
@@ -32,7 +40,7 @@ ANSWERS = {
 def _write(folder: Path, monkeypatch: pytest.MonkeyPatch, members: Path | None = None) -> list[Path]:
     scripted.answer_with(monkeypatch, ANSWERS)
     with asking.open_client() as client:
-        return gathering.write_files(client, folder, days=90, members=members, now=NOW)
+        return gathering.write_files(client, folder, NAMES, days=90, members=members, now=NOW)
 
 
 def test_people_are_those_who_used_an_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -49,7 +57,7 @@ def test_people_are_those_who_used_an_account(monkeypatch: pytest.MonkeyPatch, t
 def test_the_window_is_as_long_as_was_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen = scripted.answer_with(monkeypatch, ANSWERS)
     with asking.open_client() as client:
-        gathering.write_files(client, tmp_path, days=7, members=None, now=NOW)
+        gathering.write_files(client, tmp_path, NAMES, days=7, members=None, now=NOW)
     assert {r.url.params["from"] for r in seen if r.url.path == "/v1/usage"} == {"2026-12-01T09:00:00Z"}
 
 
