@@ -10,6 +10,9 @@ from gpuledger.login.columns import Column
 USUAL = "Account,Period,Given,Charged,Held,Available,Binding"
 """What is shown unless more is asked for."""
 
+OF_SEVERAL = "Account,Cluster,Period,Given,Charged,Held,Available,Binding"
+"""What is shown where there are balances of several clusters."""
+
 LONG = (
     "Account,Cluster,Period,Granted,RolledOver,Transferred,Expired,Given,Charged,Credited,Held,Available,Own,Binding,"
     "Unallocated"

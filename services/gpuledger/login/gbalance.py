@@ -39,14 +39,14 @@ def _run(options: "argparse.Namespace") -> int:
         for name, meaning in balances.MEANINGS.items():
             print(f"{name:11} {meaning}")
         return 0
-    columns = chosen(
-        balances.columns(), options.format or (balances.LONG if options.long else balances.USUAL)
-    )
     with asking.open_client() as client:
         answer = client.balances(cluster=options.cluster, period=options.period)
     kept = asking.names_in(options.accounts)
     found = (each for each in answer.balances if asking.is_within(each.account, kept))
     rows = balances.newest(found, options.period)
+    are_several = len({row.cluster for row in rows}) > 1
+    usual = balances.LONG if options.long else balances.OF_SEVERAL if are_several else balances.USUAL
+    columns = chosen(balances.columns(), options.format or usual)
     if options.json:
         asking.print_document({"balances": balances.as_json(rows), "as_of": answer.as_of})
         return 0

@@ -35,6 +35,16 @@ def test_people_see_gpu_hours_of_the_newest_period(
     assert row.split() == ["org/a", "2026-12", "100.0", "40.0", "5.0", "55.0", "org/a"]
 
 
+def test_balances_of_several_clusters_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = [scripted.balance("org/a"), scripted.balance("org/a", cluster="beta")]
+    scripted.answer_with(monkeypatch, {"/v1/balances": {"balances": both, "as_of": scripted.AS_OF}})
+    assert main(["-nP"]) == 0
+    rows = [line.split("|")[:2] for line in capsys.readouterr().out.splitlines()]
+    assert rows == [["org/a", "alpha"], ["org/a", "beta"]]
+
+
 def test_json_is_exact(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     scripted.answer_with(monkeypatch, ANSWERS)
     assert main(["--json", "-A", "org/b"]) == 0
