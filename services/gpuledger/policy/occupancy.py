@@ -33,6 +33,9 @@ class Occupancy:
         knows_models: Whether anybody said which hosts there are.
         sizes: Milli-GPU of the hosts that take new runs.
         models: The GPU model of every host.
+        largest_milli: Milli-GPU of the largest host, draining ones included; 1 without any.
+        smallest_milli: Milli-GPU of the smallest host that takes new runs; 1 without any.
+        draining: The hosts that are being emptied.
         empty: The hosts with nothing on them.
         placements: Where every run is.
         parts: What it holds of hosts that take new runs.
@@ -49,6 +52,9 @@ class Occupancy:
         self.knows_models = bool(state.hosts)
         self.sizes = {host.host: host.gpus_milli for host in self._hosts if not host.draining}
         self.models = {host.host: host.gpu_model for host in self._hosts}
+        self.largest_milli = max([host.gpus_milli for host in self._hosts], default=1)
+        self.smallest_milli = min(self.sizes.values(), default=1)
+        self.draining = frozenset([host.host for host in self._hosts if host.draining])
         self.empty = Room(self._hosts)
         self._possible: dict[tuple[int, str | None], bool] = {}
         self._all_said = bool(state.hosts) and all(run.placement for run in state.running)

@@ -27,15 +27,19 @@ T = TypeVar("T")
 
 
 class Turnout(NamedTuple):
-    """Who waits otherwise than at the cycle before.
+    """Who waits or runs otherwise than at the cycle before.
 
     Args:
         gone: Who waits no more, or not as before: what was told of them.
         come: Who waits from now on.
+        left: The runs that are there no more, or not as before: what was told of them.
+        begun: The runs that are there from now on.
     """
 
     gone: tuple[PendingWorkload, ...]
     come: tuple[PendingWorkload, ...]
+    left: tuple[RunningRun, ...] = ()
+    begun: tuple[RunningRun, ...] = ()
 
 
 class _Known(NamedTuple):
@@ -67,6 +71,7 @@ class Ordering:
     def __init__(self, config: PolicyConfig) -> None:
         self._config = config
         self._running: dict[int, RunningRun] = {}
+        """Who runs, by identity."""
         self._pending: dict[int, PendingWorkload] = {}
         """Who waits, by identity."""
         self._known: _Known | None = None
@@ -76,8 +81,8 @@ class Ordering:
 
         Args:
             state: The cluster.
-            turnout: Who came and went of those that wait, for whoever knows it; who waits in the state is not looked
-                at then.
+            turnout: Who came and went of those that wait and of those that run, for whoever knows it; who waits in
+                the state is not looked at then, and who runs is looked at only where hosts are others than before.
 
         Returns:
             The cycle with the decisions to start and to leave alone, in their order and without words, all
@@ -87,7 +92,7 @@ class Ordering:
             Refused: When the state contradicts itself.
         """
         with without_cycles():  # as of run_cycle
-            return self._cycle(state, turnout or self._turnout(state.pending))
+            return self._cycle(state, turnout or self._turnout(state))
 
     def _cycle(self, state: ClusterState, turnout: Turnout) -> Cycle:
         config = self._config
@@ -123,44 +128,46 @@ class Ordering:
             reservations=walk.reservations(),
         )
 
-    def _turnout(self, pending: Iterable[PendingWorkload]) -> Turnout:
-        """Return who came and went: who is the same object waits as before."""
-        _, gone, come = _difference(self._pending, pending)
-        return Turnout(tuple(gone), tuple(come))
+    def _turnout(self, state: ClusterState) -> Turnout:
+        """Return who came and went: who is the same object waits or runs as before."""
+        return Turnout(*_difference(self._pending, state.pending), *_difference(self._running, state.running))
 
     def _follow(self, state: ClusterState, turnout: Turnout) -> _Known:
         """Bring what is known up to date."""
         known = self._known
-        self._running, gone, come = _difference(self._running, state.running)
-        for workload in turnout.gone:
-            del self._pending[id(workload)]
-        self._pending.update((id(workload), workload) for workload in turnout.come)
-        if known is None or state.at_s < known.at_s or not known.occupancy.follow(state, gone, come):
+        _follow_by_identity(self._running, turnout.left, turnout.begun)
+        _follow_by_identity(self._pending, turnout.gone, turnout.come)
+        left, begun = turnout.left, turnout.begun
+        if known is None or state.at_s < known.at_s or not known.occupancy.follow(state, left, begun):
             occupancy = Occupancy(state, self._config.quantum_s)
             runs = Runs(state.running, state.at_s, self._config.quantum_s)
             backlog = Backlog(self._config, occupancy)
             backlog.follow((), self._pending.values(), state.at_s)
             return _Known(state.at_s, occupancy, runs, backlog)
-        known.runs.follow(gone, come, state.at_s)
+        known.runs.follow(left, begun, state.at_s)
         known.backlog.follow(turnout.gone, turnout.come, state.at_s)
         return known._replace(at_s=state.at_s)
 
 
-def _difference(before: dict[int, T], now: Iterable[T]) -> tuple[dict[int, T], list[T], list[T]]:
-    """Return values by their identity, those of before that are there no more, and those that were not there.
+def _follow_by_identity(there: dict[int, T], gone: Iterable[T], come: Iterable[T]) -> None:
+    """Bring values by identity up to date; they are held on to, so that no other value has the identity of one."""
+    for value in gone:
+        del there[id(value)]
+    there.update((id(value), value) for value in come)
 
-    They are held on to, so that no other value has the identity of one of them.
-    """
+
+def _difference(before: dict[int, T], now: Iterable[T]) -> tuple[tuple[T, ...], tuple[T, ...]]:
+    """Return the values of before that are there no more, and those that were not there."""
     values = tuple(now)
     by_identity = dict(zip(map(id, values), values, strict=True))
     if by_identity.keys() == before.keys():
-        return before, [], []
-    return by_identity, _missing(before, by_identity), _missing(by_identity, before)
+        return (), ()
+    return _missing(before, by_identity), _missing(by_identity, before)
 
 
-def _missing(values: dict[int, T], there: dict[int, T]) -> list[T]:
+def _missing(values: dict[int, T], there: dict[int, T]) -> tuple[T, ...]:
     """Return the values that are not there, in their order; mostly there are none or one."""
     missing = values.keys() - there.keys()
     if len(missing) > 1:  # a set has no order
-        return [value for key, value in values.items() if key in missing]
-    return [values[key] for key in missing]
+        return tuple([value for key, value in values.items() if key in missing])
+    return tuple([values[key] for key in missing])

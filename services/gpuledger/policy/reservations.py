@@ -182,7 +182,7 @@ class Reservations:
 
     def _drain(self, state: ClusterState) -> None:
         """Let the runs on draining hosts leave that nothing protects."""
-        draining = {host.host for host in state.hosts if host.draining}
+        draining = self._yard.draining
         if not draining:
             return
         for run in sorted(state.running, key=lambda run: run.id):

@@ -56,9 +56,8 @@ class Yard:
         self._there = occupancy or Occupancy(state, quantum_s)
         self._quantum_s = quantum_s
         self._size = self._there.sizes
-        listed = (*self._size.values(), *(host.gpus_milli for host in state.hosts))  # draining ones, too
-        self._largest_milli = state.largest_host_milli or max(listed, default=1)
-        self._smallest_milli = min(self._size.values(), default=1)
+        self._largest_milli = state.largest_host_milli or self._there.largest_milli
+        self._smallest_milli = self._there.smallest_milli
         self.version = 0
         self._begin(state.at_s)
 
@@ -104,6 +103,11 @@ class Yard:
         # What has been seen not to fit, until more becomes free.
         self._full: set[tuple[_Bounds, int, str | None]] = set()
         self._full_soon: set[tuple[int, str | None]] = set()
+
+    @property
+    def draining(self) -> frozenset[str]:
+        """The hosts that are being emptied."""
+        return self._there.draining
 
     def is_possible(self, gpus_milli: int, gpu_model: str | None) -> bool:
         """Say whether a gang fits into the cluster when nothing runs."""

@@ -31,6 +31,7 @@ from gpuledger.policy.state import (
 from gpuledger.simulator.books_forest import Forest, forest_of, inner_of
 from gpuledger.simulator.books_queue import Queue
 from gpuledger.simulator.books_sums import Credits, Holds, Past, past_of
+from gpuledger.simulator.books_traffic import Traffic
 from gpuledger.simulator.facts import (
     Cancelled,
     Departure,
@@ -79,6 +80,8 @@ class Books:
         self._forests: dict[frozenset[str], Forest] = {}
         self._jobs: dict[str, Job] = {}
         self._running: dict[str, RunningRun] = {}
+        self._traffic = Traffic[RunningRun]()
+        """The runs that came and went."""
         self._queue = Queue()
         self._asked: Counter[str] | None = None
         """What waiting work asks for by account; None when hosts changed since it was counted."""
@@ -136,8 +139,9 @@ class Books:
         self._before = cycle
 
     def turnout(self) -> Turnout:
-        """Return who waits otherwise than when this was last asked."""
-        return self._queue.turnout()
+        """Return who waits or runs otherwise than when this was last asked."""
+        left, begun = self._traffic.told()
+        return self._queue.turnout()._replace(left=left, begun=begun)
 
     def state(
         self, at_s: int, saved_s: Mapping[str, int] | None = None, *, has_queue: bool = True
@@ -235,6 +239,7 @@ class Books:
             priority=job.priority,
         )
         self._running[fact.job] = run
+        self._traffic.come(fact.job, run)
         self._hosts.take(fact.placement)
         self._count(run, fact.at_s, 1)
         if run.klass == "allocated" and protected_s:
@@ -242,6 +247,7 @@ class Books:
 
     def _leave(self, fact: Left) -> None:
         run = self._running.pop(fact.job)
+        self._traffic.go(fact.job, run)
         self._hosts.give(run.placement)
         self._count(run, fact.at_s, -1)
         self._holds.release(fact.job)
@@ -267,7 +273,9 @@ class Books:
         for job, at_s in saved_s.items():
             run = self._running.get(job)
             if run is not None and run.checkpointed_at_s != at_s:
-                self._running[job] = replace(run, checkpointed_at_s=at_s)
+                saved = self._running[job] = replace(run, checkpointed_at_s=at_s)
+                self._traffic.go(job, run)
+                self._traffic.come(job, saved)
 
     def _division(self, at_s: int) -> dict[str, int]:
         """Return the credits that the cycle before left, and what came of them since: through a quantum at most."""

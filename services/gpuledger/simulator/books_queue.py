@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 
 from gpuledger.policy.ordering import Turnout
 from gpuledger.policy.state import PendingWorkload
+from gpuledger.simulator.books_traffic import Traffic
 
 
 class Queue:
@@ -16,21 +17,21 @@ class Queue:
 
     def __init__(self) -> None:
         self.pending: dict[str, PendingWorkload] = {}
-        self._gone: list[PendingWorkload] = []
-        self._come: dict[str, PendingWorkload] = {}
+        self._traffic = Traffic[PendingWorkload]()
         self._accounts: Counter[str] = Counter()
         """How many wait of each account that has any."""
 
     def join(self, waits: PendingWorkload) -> None:
         """Let a workload wait."""
-        self.pending[waits.workload] = self._come[waits.workload] = waits
+        self.pending[waits.workload] = waits
+        self._traffic.come(waits.workload, waits)
         self._accounts[waits.account] += 1
 
     def leave(self, name: str) -> PendingWorkload | None:
         """Let a workload wait no more, and return it; None where none waits under that name."""
         waited = self.pending.pop(name, None)
         if waited is not None:
-            self._go(waited)
+            self._traffic.go(name, waited)
             self._accounts[waited.account] -= 1
             if not self._accounts[waited.account]:
                 del self._accounts[waited.account]
@@ -41,8 +42,9 @@ class Queue:
         for name, waits in self.pending.items():
             otherwise = changed(waits)
             if otherwise is not waits:
-                self._go(waits)
-                self.pending[name] = self._come[name] = otherwise
+                self._traffic.go(name, waits)
+                self.pending[name] = otherwise
+                self._traffic.come(name, otherwise)
 
     def of_one_account(self) -> Collection[PendingWorkload]:
         """Return all that waits, if something does and all of it is work of one account; else nothing."""
@@ -50,12 +52,4 @@ class Queue:
 
     def turnout(self) -> Turnout:
         """Return who waits otherwise than when this was last asked."""
-        found = Turnout(tuple(self._gone), tuple(self._come.values()))
-        self._gone.clear()
-        self._come.clear()
-        return found
-
-    def _go(self, waited: PendingWorkload) -> None:
-        """Note who waits no more, or not as before; who came after the last question was told to nobody."""
-        if self._come.pop(waited.workload, None) is None:
-            self._gone.append(waited)
+        return Turnout(*self._traffic.told())

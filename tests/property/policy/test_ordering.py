@@ -33,7 +33,8 @@ class Told:
         self._pending: dict[str, PendingWorkload] = {}
 
     def cycle(self, state: ClusterState) -> Cycle:
-        self._runs = {repr(run): self._runs.get(repr(run), run) for run in state.running}
+        ran = self._runs
+        self._runs = {repr(run): ran.get(repr(run), run) for run in state.running}
         before = self._pending
         self._pending = {repr(one): before.get(repr(one), one) for one in state.pending}
         running = tuple(self._runs.values())
@@ -42,6 +43,9 @@ class Told:
         turnout = Turnout(
             tuple(one for key, one in before.items() if key not in self._pending),
             tuple(one for key, one in self._pending.items() if key not in before),
+            # In whatever order they are told.
+            tuple(run for key, run in reversed(ran.items()) if key not in self._runs),
+            tuple(run for key, run in reversed(self._runs.items()) if key not in ran),
         )
         assert self._in_turn.cycle(replace(state, running=running, pending=()), turnout) == found
         return found
