@@ -102,3 +102,12 @@ def test_a_copy_is_brought_up_to_date_on_its_own() -> None:
     assert second.follow(later, [busy], [])
     assert said(first, AT_S) == before
     assert said(second, AT_S) == said(Occupancy(later, QUANTUM_S), AT_S)
+
+
+def test_hosts_that_drain_count_as_the_largest_and_not_as_the_smallest() -> None:
+    there = [replace(host, draining=host.gpus_milli == 4000) for host in HOSTS]
+    told = Occupancy(cluster((), on=tuple(there)), QUANTUM_S)
+    assert (told.largest_milli, told.smallest_milli, told.draining) == (8000, 8000, {"h2"})
+    there = [replace(host, draining=host.gpus_milli == 8000) for host in HOSTS]
+    told = Occupancy(cluster((), on=tuple(there)), QUANTUM_S)
+    assert (told.largest_milli, told.smallest_milli, told.draining) == (8000, 4000, {"h0", "h1"})

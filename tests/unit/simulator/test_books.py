@@ -220,3 +220,22 @@ def test_work_is_funded_while_no_share_above_it_is_0() -> None:
         tree = tree_of(told, told.pending, PolicyConfig())
         assert found.is_funded(path) == tree.is_funded(path, 1), path
     assert [path for path in asked if not found.is_funded(path)] == ["org/b", "org/b/x", "org/c", "org/c/y"]
+
+
+def test_a_cycle_is_told_which_runs_came_and_went() -> None:
+    found = books([submitted("a", 8), submitted("b", 8), started("a", 0, HOUR_S, h0=8)])
+    (begun,) = found.turnout().begun
+    assert begun.workload == "a"
+    (run,) = state(found, 60, {"a": T0 + 50}).running
+    saved = found.turnout()
+    assert (saved.left, saved.begun) == ((begun,), (run,))
+    assert run.checkpointed_at_s == T0 + 50
+    found.told(left("a", 90, Departure.DONE))
+    found.told(started("b", 90, HOUR_S, h1=8))
+    found.told(left("b", 90, Departure.DONE))
+    over = found.turnout()
+    assert (over.left, over.begun) == (
+        (run,),
+        (),
+    )  # who came and went since the last question is told to nobody
+    assert [one.workload for one in over.gone] == ["b"]
