@@ -4,14 +4,13 @@ Errors are not kept: the next click tries again.
 """
 
 import datetime as dt
-from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
 
 from gpuledger import settings
 from gpuledger.client import LedgerClient, answers, outcomes, plans, records, stories, waiting
-from gpuledger.kernel.errors import Refused
+from gpuledger.client.shown import token_in
 from gpuledger_dashboards import people
 
 TTL_S = 30
@@ -43,19 +42,7 @@ def asker() -> Asker:
     """Return who looks at the page: as they signed in, else as the pages themselves may ask."""
     config = settings.load()
     own: str | None = st.session_state.get(SIGNED_IN)
-    return Asker(config.api_url, own or _shared_token(config.api_token_file))
-
-
-def _shared_token(file: Path | None) -> str | None:
-    if file is None:
-        return None
-    try:
-        return file.read_text().partition("\n")[0].strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(
-            f"GPULEDGER_API_TOKEN_FILE: {file} cannot be read",
-            hint="name a file with a token in its first line",
-        ) from error
+    return Asker(config.api_url, own or token_in(config.api_token_file))
 
 
 def sign_in(token: str) -> None:

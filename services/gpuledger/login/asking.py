@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuledger.kernel.errors import GpuledgerError, NotFound, Refused
@@ -73,26 +72,10 @@ def open_client() -> "LedgerClient":
     """
     from gpuledger import settings
     from gpuledger.client import LedgerClient
+    from gpuledger.client.shown import token_in
 
     config = settings.load()
     return LedgerClient(config.api_url, token_in(config.api_token_file))
-
-
-def token_in(file: Path | None) -> str | None:
-    """Return the token in the first line of a file; None where no file is named.
-
-    Raises:
-        Refused: When it cannot be read.
-    """
-    if file is None:
-        return None
-    try:
-        return file.read_text(encoding="utf-8").partition("\n")[0].strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(
-            f"GPULEDGER_API_TOKEN_FILE: {file} cannot be read: {type(error).__name__}",
-            hint="name a file with a token in its first line that you may read",
-        ) from error
 
 
 def cluster_of(client: "LedgerClient", asked: str | None) -> str:

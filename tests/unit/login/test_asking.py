@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.unit.login import scripted
 
-from gpuledger.kernel.errors import NotFound, Refused, Unavailable
+from gpuledger.kernel.errors import NotFound, Unavailable
 from gpuledger.login import asking
 from gpuledger.login.columns import Style
 
@@ -28,15 +28,6 @@ def test_accounts_are_kept_with_what_is_below_them() -> None:
     assert not asking.is_within("org/b", kept)
     assert not asking.is_within("org/ab", kept)
     assert asking.is_within("org/b", ())
-
-
-def test_a_token_is_the_first_line_of_its_file(tmp_path: Path) -> None:
-    file = tmp_path / "token"
-    file.write_text("gl_secret \nmore\n")
-    assert asking.token_in(file) == "gl_secret"
-    assert asking.token_in(None) is None
-    with pytest.raises(Refused, match=r"GPULEDGER_API_TOKEN_FILE: .*gone cannot be read: FileNotFoundError"):
-        asking.token_in(tmp_path / "gone")
 
 
 def test_the_only_cluster_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
