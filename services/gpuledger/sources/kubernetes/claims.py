@@ -6,7 +6,7 @@ named as a whole GPU is one; what part of one any other is, is not guessed.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from gpuledger.kernel.amounts import GPU_MILLI
@@ -130,10 +130,12 @@ class Claims:
 
     Args:
         shares: Who holds which claims.
+        forgotten: Names of claims that were known when a pod became a dead letter: a retry, which does not know them,
+            must not take it for one that holds nothing else.
     """
 
-    def __init__(self, shares: Shares) -> None:
-        self._shares = shares
+    def __init__(self, shares: Shares, forgotten: Collection[str] = ()) -> None:
+        self._shares, self._forgotten = shares, forgotten
         self._claims: dict[tuple[str, str], ResourceClaim] = {}
         self._offered: dict[tuple[str, str], dict[str, Offered]] = {}
         self._slices: dict[str, tuple[tuple[str, str], int, list[str]]] = {}
@@ -186,7 +188,7 @@ class Claims:
             own: What it is called.
 
         Raises:
-            BadRecord: When what part of a GPU a device is, is not known.
+            BadRecord: When what part of a GPU a device is, is not known, or what was known is forgotten.
         """
         total, unknown = 0, []
         given: dict[str, Given] = {}
@@ -194,6 +196,8 @@ class Claims:
         for claim_name in claims_of(pod):
             found = self._claims.get((pod.metadata.namespace, claim_name))
             if found is None:
+                if claim_name in self._forgotten:
+                    raise unknown_claims([claim_name])
                 unknown.append(claim_name)
             elif not self.is_given(pod.metadata.namespace, claim_name):
                 if pod.spec.node_name:
@@ -274,6 +278,15 @@ def claims_of(pod: Pod) -> Iterator[str]:
         named = claim.resource_claim_name or made.get(claim.name)
         if named:
             yield named
+
+
+def unknown_claims(names: Iterable[str]) -> BadRecord:
+    """Return the error for claims of which it is not known what they were given."""
+    return BadRecord(
+        f"spec.resourceClaims: what {', '.join(shown(one) for one in names)} was given is not known",
+        code="unknown-claim",
+        hint="put ResourceClaims into the stream before the Pods, or let the collector's account list and watch them",
+    )
 
 
 def _key(claim: ResourceClaim) -> str:

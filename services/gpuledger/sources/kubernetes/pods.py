@@ -16,7 +16,7 @@ from gpuledger.kernel import handles
 from gpuledger.kernel.amounts import GPU_MILLI
 from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.jobs import NO_USER, RUN, Teams
-from gpuledger.sources.kubernetes.claims import NOTHING, Claimed, Claims, claims_of
+from gpuledger.sources.kubernetes.claims import NOTHING, Claimed, Claims, claims_of, unknown_claims
 from gpuledger.sources.kubernetes.endings import TERMINAL, End, end_of
 from gpuledger.sources.kubernetes.naming import MADE, Named, Told, group_workload, identity, namespace
 from gpuledger.sources.kubernetes.nodes import Device
@@ -34,7 +34,7 @@ from gpuledger.sources.kubernetes.reading import (
 )
 from gpuledger.sources.kubernetes.seats import Seat
 from gpuledger.sources.kubernetes.sharing import Change, Sharer, Shares, Taken
-from gpuledger.sources.values import Odd, name, shown
+from gpuledger.sources.values import Odd, name
 
 QUEUE, GROUP = "kai.scheduler/queue", "pod-group-name"
 """KAI: the label of a pod's queue, and the annotation that names its PodGroup."""
@@ -115,6 +115,13 @@ class Pods:
         told = self._told[pod] = Told(self._source, pod)
         told.known.update(("submitted", STARTED, "located"))
 
+    def known_claims(self, raw: bytes) -> list[str]:
+        """Return the names of the claims of a pod of which it is known what they were given."""
+        with suppress(BadRecord):
+            pod = decode(Pod, raw)
+            return [one for one in claims_of(pod) if self._claims.is_given(pod.metadata.namespace, one)]
+        return []
+
     def unheard_claims(self, raw: bytes) -> list[tuple[str, str]]:
         """Return namespace and name of the claims of a bound pod of which it was not heard what they were given."""
         with suppress(BadRecord):
@@ -155,7 +162,7 @@ class Pods:
         plain = 0 if is_of_workload else _held_milli(pod, device)
         claimed = self._claims.of(pod, own) if pod.spec.resource_claims else NOTHING
         if claimed.unknown and pod.spec.node_name and not (plain or is_of_workload):
-            raise _unknown_claims(claimed.unknown)
+            raise unknown_claims(claimed.unknown)
         return _Held(plain + claimed.gpus_milli, device.model or claimed.model, plain, claimed)
 
     def _is_of_workload(self, meta: Meta) -> bool:
@@ -311,14 +318,6 @@ def _odd_claims(claimed: Claimed, *, is_shared: bool = False) -> list[Odd]:
             ("unknown-claim", f"{', '.join(claimed.unknown)}: what it was given is not known, nor booked")
         )
     return odd
-
-
-def _unknown_claims(names: Iterable[str]) -> BadRecord:
-    return BadRecord(
-        f"spec.resourceClaims: what {', '.join(shown(one) for one in names)} was given is not known",
-        code="unknown-claim",
-        hint="put ResourceClaims into the stream before the Pods, or let the collector's account list and watch them",
-    )
 
 
 def _is_reservation(meta: Meta) -> bool:

@@ -40,7 +40,7 @@ CONFIGURATION = frozenset(
 """Kinds that say how GPUs may be shared, not who held them; passed over."""
 
 _FOLLOWED = "followed"
-_CLAIMS = b'"resourceClaims"'
+_CLAIMS, _KNOWN_CLAIMS = b'"resourceClaims"', "known_claims"
 
 _Reader = Callable[[Seen], tuple[list[MADE], list[Odd]]]
 
@@ -68,7 +68,9 @@ class Watched(Interpreter):
         self._groups = PodGroups(self.cluster, self._teams, followed)
         self.standing = self._workloads.standing
         self.shares = Shares()
-        nodes, claims = Nodes(self.cluster), Claims(self.shares)
+        forgotten = (context or {}).get(_KNOWN_CLAIMS)
+        nodes = Nodes(self.cluster)
+        claims = Claims(self.shares, forgotten if isinstance(forgotten, list) else ())
         self._pods = Pods(self.cluster, self._teams, nodes.device, self._workloads, self.shares, claims)
         if followed is not None:
             self._pods.follow(followed)
@@ -120,6 +122,8 @@ class Watched(Interpreter):
             meta = msgspec.json.decode(seen.raw, type=_Object).metadata
             team = (meta.labels or {}).get(QUEUE) or meta.namespace
             remembered |= self._teams.remember(self.cluster, team)
+            if _CLAIMS in raw and (known := self._pods.known_claims(bytes(seen.raw))):
+                remembered[_KNOWN_CLAIMS] = known
             names = msgspec.json.decode(seen.raw, type=_Names).metadata
             for reader, key in (
                 (self._workloads, f"{meta.namespace}/{names.name}/{names.uid}"),

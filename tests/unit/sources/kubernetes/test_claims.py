@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.unit.sources.kubernetes.building import (
     Object,
@@ -21,7 +22,9 @@ from tests.unit.sources.kubernetes.building import (
 )
 
 from gpuledger.events.workload import Ended, Resized, Started, Submitted
+from gpuledger.kernel.errors import BadRecord
 from gpuledger.sources.protocol import Fault, Translated
+from gpuledger.sources.registry import source
 
 AT_5, AT_7, AT_9 = "2026-10-31T20:05:00Z", "2026-10-31T20:07:00Z", "2026-10-31T20:09:00Z"
 SHARING = (("x", 0), ("yy", 2), ("zzz", 0))
@@ -207,3 +210,17 @@ def test_a_workload_of_kueue_does_not_count_devices_and_its_pod_is_booked_with_t
     items = read(tmp_path, whole, found)
     assert [(name, gpus) for name, gpus, _, _ in starts(items)] == [("job-train", 8000)]
     assert odd(items) == ["unknown-claim"]
+
+
+@pytest.mark.parametrize(("gpus", "status"), [(0, bound(AT_5)), (2, bound(AT_5)), (0, {"phase": "Pending"})])
+def test_a_retry_does_not_take_a_pod_whose_claims_it_does_not_know_for_one_without(
+    tmp_path: Path, gpus: int, status: Object
+) -> None:
+    """What was known of them stood in the stream; a letter that a retry booked in part would be gone."""
+    spec: Object = {} if "conditions" in status else {"node": None}
+    given, found = claim("c", ["gpu-0-mig-9-4-4"]), claiming("x", "c", status, gpus=gpus, **spec)
+    (fault,) = [item for item in read(tmp_path, given, found) if isinstance(item, Fault)]
+    assert fault.code == "unknown-share"
+    with pytest.raises(BadRecord) as again:
+        source("pods").retry(fault.raw, msgspec.json.decode(msgspec.json.encode(fault.context)))
+    assert again.value.code == "unknown-claim"
