@@ -47,6 +47,13 @@ def test_a_batch_reads_what_is_in_force_of_its_own_workloads_whatever_else_the_b
     ledger: Ledger,
 ) -> None:
     """Before the planner has statistics it would read every segment in force, as many as the book has runs."""
+    # Autovacuum on a busy machine may have given it some: of a book as small as this it would read all, and be right.
+    for table in ("segments", "waits"):
+        ledger.change(
+            f"ALTER TABLE ledger.{table} SET (autovacuum_enabled = false);"
+            f"DELETE FROM pg_statistic WHERE starelid = 'ledger.{table}'::regclass;"
+            f"UPDATE pg_class SET relpages = 0, reltuples = -1 WHERE oid = 'ledger.{table}'::regclass"
+        )
     names = [f"w{number}" for number in range(2000)]
     for some in (names[:1000], names[1000:]):
         ledger.append(

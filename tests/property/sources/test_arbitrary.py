@@ -94,7 +94,9 @@ def test_arbitrary_rows_are_facts_or_faults(tmp_path: Path, seed: Seed, lines: l
     physical = content.split(b"\n")[seed.entry.head : -1]
     told = {item.line for item in items}
     for number, line in enumerate(physical, start=seed.entry.head + 1):
-        if line.strip() and not seed.entry.silent:
+        # Where a line is an object squeue's rows may be objects all of them, and one that begins with # holds none.
+        is_remark = seed.source == "slurm-squeue-text" and line.lstrip().startswith(b"#") and b"{" in content
+        if line.strip() and not seed.entry.silent and not is_remark:
             assert number in told
 
 
